@@ -1,0 +1,10 @@
+# Writes the text files FILES (separated by "|") into OUT as one C++ function named VARIABLE.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(body "#include \"traces/embedded.hpp\"\n\nnamespace refrain {\n\nstd::span<const embedded_file> ${VARIABLE}() {\n  static const embedded_file files[] = {\n")
+foreach(file ${FILES})
+  get_filename_component(stem ${file} NAME_WLE)
+  file(READ ${file} text)
+  string(APPEND body "    {\"${stem}\", R\"~~~(${text})~~~\"},\n")
+endforeach()
+string(APPEND body "  };\n  return files;\n}\n\n}  // namespace refrain\n")
+file(WRITE ${OUT} "${body}")
