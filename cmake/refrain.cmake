@@ -5,6 +5,7 @@ target_include_directories(refrain_options INTERFACE ${CMAKE_SOURCE_DIR})
 # Contraction to fused multiply-add would make results depend on the compiler's choice.
 target_compile_options(refrain_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+  -Wno-missing-field-initializers  # designated initialisers leave out what is default
   -Wno-restrict  # g++ 12 sees overlaps in std::string that are not there (its bug 105651)
    -ffp-contract=off -fno-math-errno)
 target_compile_definitions(refrain_options INTERFACE

@@ -1,0 +1,137 @@
+// The cache that eviction policies serve: the map from key to slot, sizes and pins. It has no time
+// and no messages, so the same code runs in the tight loop of replay (with the policy's concrete
+// type) and inside an executor (with the interface). Room is counted in units of entry size;
+// replay's default unit is one block.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/eviction.hpp"
+#include "traces/error.hpp"
+#include "traces/integers.hpp"
+#include "traces/random.hpp"
+
+namespace refrain {
+
+/// Spreads keys that may be small consecutive numbers.
+struct key_hash {
+  std::size_t operator()(block_key key) const {
+    auto product = static_cast<__uint128_t>(key.get()) * 0x9E3779B97F4A7C15u;
+    return static_cast<std::size_t>(product) ^ static_cast<std::size_t>(product >> 64);
+  }
+};
+
+/// Entries of a cache of `capacity` units under `Policy`. `slots` bounds the number of entries; an
+/// unbounded cache (capacity < 0) grows and never evicts.
+template <class Policy>
+class cache {
+ public:
+  cache(Policy& policy, std::int64_t capacity, std::uint32_t slots)
+      : policy_{policy}, capacity_{capacity}, keys_(slots), pins_(slots) {
+    map_.reserve(slots);
+  }
+
+  slot_id find(block_key key) const {
+    auto found = map_.find(key);
+    return found == map_.end() ? no_slot : found->second;
+  }
+  /// Starts loading what find(key) will read.
+  void prefetch(block_key key) const { map_.prefetch(key); }
+
+  block_key key_of(slot_id slot) const { return keys_[slot]; }
+  std::uint32_t pins_of(slot_id slot) const { return pins_[slot]; }
+  std::int64_t occupied() const { return occupied_; }
+  std::int64_t resident() const { return static_cast<std::int64_t>(map_.size()); }
+  /// Entries that no request uses.
+  std::int64_t unpinned() const { return resident() - pinned_; }
+  bool fits(std::uint32_t size) const { return capacity_ < 0 || occupied_ + size <= capacity_; }
+  std::int64_t capacity() const { return capacity_; }
+
+  /// Adds an entry that is not resident and fits, and tells the policy.
+  slot_id insert(const entry_view& entry) {
+    slot_id slot = take_slot();
+    keys_[slot] = entry.key;
+    if (entry.size != 1 || !sizes_.empty()) {
+      remember_size(slot, entry.size);
+    }
+    occupied_ += entry.size;
+    map_.emplace(entry.key, slot);
+    policy_.on_insert(slot, entry);
+    return slot;
+  }
+
+  /// Removes the policy's victim; no_slot when the policy has none (leaf scope). Some entry must be
+  /// unpinned.
+  slot_id evict() {
+    slot_id slot = policy_.victim();
+    if (slot != no_slot) {
+      REFRAIN_ASSERT(pins_[slot] == 0);
+      remove(slot);
+    }
+    return slot;
+  }
+
+  /// Removes an unpinned entry and tells the policy.
+  void remove(slot_id slot) {
+    policy_.on_remove(slot);
+    std::size_t erased = map_.erase(keys_[slot]);
+    REFRAIN_ASSERT(erased == 1);
+    occupied_ -= sizes_.empty() ? 1 : sizes_[slot];
+    free_.push_back(slot);
+  }
+
+  /// One more request uses the entry.
+  void pin(slot_id slot) {
+    if (pins_[slot]++ == 0) {
+      ++pinned_;
+      policy_.on_pin(slot);
+    }
+  }
+  /// One request less uses it; true when it was the last.
+  bool unpin(slot_id slot) {
+    REFRAIN_ASSERT(pins_[slot] > 0);
+    if (--pins_[slot] > 0) {
+      return false;
+    }
+    --pinned_;
+    policy_.on_unpin(slot);
+    return true;
+  }
+
+ private:
+  slot_id take_slot() {
+    if (!free_.empty()) {
+      slot_id slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    if (used_ == keys_.size()) {
+      REFRAIN_ASSERT(capacity_ < 0);
+      keys_.resize(used_ * 2 + 1);
+      pins_.resize(keys_.size());
+    }
+    return slot_id{used_++};
+  }
+  void remember_size(slot_id slot, std::uint32_t size) {
+    if (sizes_.size() < keys_.size()) {
+      sizes_.resize(keys_.size(), 1);
+    }
+    sizes_[slot] = size;
+  }
+
+  Policy& policy_;
+  std::int64_t capacity_;
+  std::int64_t occupied_ = 0;
+  std::int64_t pinned_ = 0;
+  std::uint32_t used_ = 0;
+  absl::flat_hash_map<block_key, slot_id, key_hash> map_;
+  std::vector<block_key> keys_;
+  std::vector<std::uint32_t> sizes_;  // empty while every size is 1
+  std::vector<std::uint32_t> pins_;
+  std::vector<slot_id> free_;
+};
+
+}  // namespace refrain

@@ -1,0 +1,245 @@
+// The tight loops of replay over a policy's concrete type, and the registration that instantiates
+// them: this is why a policy's calls inline in replay while the very same object also runs behind
+// the interface.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "policies/bound.hpp"
+#include "policies/cache.hpp"
+#include "policies/replay.hpp"
+
+namespace refrain {
+
+/// One replay of `Policy` in progress.
+template <class Policy>
+class replay_loop {
+ public:
+  replay_loop(const access_columns& columns, std::int64_t capacity, const parameters& values)
+      : columns_{columns},
+        needs_{Policy::needs(values)},
+        heap_before_{heap_bytes()},
+        setup_{slots(columns, capacity), capacity, random_stream{0, "eviction"}, nullptr},
+        policy_{values, setup_},
+        cache_{policy_, capacity, setup_.slots} {}
+
+  replay_result run_flat() {
+    double begin = thread_seconds();
+    std::uint64_t count = columns_.keys.size();
+    constexpr std::uint64_t ahead = 12;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (i + ahead < count) {
+        cache_.prefetch(columns_.keys[i + ahead]);
+      }
+      entry_view entry{.key = columns_.keys[i],
+                       .size = columns_.sizes.empty() ? 1 : columns_.sizes[i]};
+      if (access(entry)) {
+        count_hit(result_, columns_, i);
+      } else {
+        result_.missed_size += entry.size;
+      }
+    }
+    return finish(begin);
+  }
+
+  replay_result run_prefix() {
+    double begin = thread_seconds();
+    fill_queue();
+    for (std::uint64_t r = 0; r < columns_.requests(); ++r) {
+      advance_queue(r);
+      policy_.begin_request(view(r));
+      std::uint64_t first = columns_.starts[r];
+      std::uint64_t last = columns_.starts[r + 1];
+      std::uint64_t hits = count_leading(first, last);
+      result_.missed_size += last - first - hits;
+      if (needs_.tree) {
+        store_pinned(r, first, last, hits);
+      } else if (needs_.front) {
+        for (std::uint64_t i = first; i < last; ++i) {
+          access(entry(r, i));
+        }
+      } else {
+        for (std::uint64_t i = last; i-- > first;) {
+          access(entry(r, i));
+        }
+      }
+    }
+    return finish(begin);
+  }
+
+ private:
+  static std::uint32_t slots(const access_columns& columns, std::int64_t capacity) {
+    auto bound = static_cast<std::int64_t>(columns.keys.size());
+    return static_cast<std::uint32_t>(std::min(capacity, bound));
+  }
+
+  bool access(const entry_view& entry) {
+    slot_id slot = cache_.find(entry.key);
+    if (slot != no_slot) {
+      policy_.on_hit(slot, entry);
+      return true;
+    }
+    if (entry.size > cache_.capacity() || !policy_.on_miss(entry)) {
+      return false;
+    }
+    while (!cache_.fits(entry.size)) {
+      cache_.evict();
+    }
+    cache_.insert(entry);
+    return false;
+  }
+
+  std::uint64_t count_leading(std::uint64_t first, std::uint64_t last) {
+    std::uint64_t at = first;
+    while (at < last && cache_.find(columns_.keys[at]) != no_slot) {
+      count_hit(result_, columns_, at++);
+    }
+    return at - first;
+  }
+
+  /// Leaf scope: hits are pinned, then parents go in before children until nothing more gives way.
+  void store_pinned(std::uint64_t r, std::uint64_t first, std::uint64_t last, std::uint64_t hits) {
+    pinned_.clear();
+    slot_id parent = no_slot;
+    for (std::uint64_t i = first; i < last; ++i) {
+      entry_view e = entry(r, i);
+      e.parent = parent;
+      slot_id slot = i < first + hits ? cache_.find(e.key) : store(e);
+      if (slot == no_slot) {
+        break;
+      }
+      if (i < first + hits) {
+        policy_.on_hit(slot, e);
+      }
+      cache_.pin(slot);
+      pinned_.push_back(slot);
+      parent = slot;
+    }
+    while (!pinned_.empty()) {
+      cache_.unpin(pinned_.back());
+      pinned_.pop_back();
+    }
+  }
+
+  slot_id store(const entry_view& e) {
+    // A key that repeats inside its request is resident by now.
+    if (cache_.find(e.key) != no_slot || !policy_.on_miss(e)) {
+      return no_slot;
+    }
+    if (!cache_.fits(1) && (cache_.unpinned() == 0 || cache_.evict() == no_slot)) {
+      return no_slot;
+    }
+    return cache_.insert(e);
+  }
+
+  entry_view entry(std::uint64_t r, std::uint64_t i) const {
+    auto depth = static_cast<std::uint32_t>(i - columns_.starts[r]);
+    entry_view e{.key = columns_.keys[i], .depth = depth};
+    e.tokens_before = token_count{columns_.block_tokens * depth};
+    if (!columns_.sessions.empty()) {
+      e.session = columns_.sessions[r];
+    }
+    if (needs_.queue > 0) {
+      auto found = wanted_.find(e.key);
+      e.wanted = found == wanted_.end() ? 0 : found->second;
+    }
+    return e;
+  }
+
+  request_view view(std::uint64_t r) const {
+    request_view v{.id = request_id{r}};
+    if (!columns_.sessions.empty()) {
+      v.session = columns_.sessions[r];
+    }
+    if (!columns_.input_tokens.empty()) {
+      v.input_tokens = columns_.input_tokens[r];
+      v.output_tokens = columns_.output_tokens[r];
+    }
+    return v;
+  }
+
+  void fill_queue() {
+    for (std::uint64_t r = 0; r < std::min<std::uint64_t>(needs_.queue, columns_.requests()); ++r) {
+      want(r);
+    }
+  }
+  /// While request r is served the queue holds the next needs_.queue requests.
+  void advance_queue(std::uint64_t r) {
+    if (needs_.queue == 0) {
+      return;
+    }
+    if (r + needs_.queue < columns_.requests()) {
+      want(r + needs_.queue);
+    }
+    for (std::uint64_t i = columns_.starts[r]; i < columns_.starts[r + 1]; ++i) {
+      auto found = wanted_.find(columns_.keys[i]);
+      if (--found->second == 0) {
+        wanted_.erase(found);
+        if (slot_id slot = cache_.find(columns_.keys[i]); slot != no_slot) {
+          policy_.on_unwant(slot);
+        }
+      }
+    }
+  }
+  void want(std::uint64_t r) {
+    for (std::uint64_t i = columns_.starts[r]; i < columns_.starts[r + 1]; ++i) {
+      if (wanted_[columns_.keys[i]]++ == 0) {
+        if (slot_id slot = cache_.find(columns_.keys[i]); slot != no_slot) {
+          policy_.on_want(slot);
+        }
+      }
+    }
+  }
+
+  replay_result finish(double begin) {
+    result_.seconds = thread_seconds() - begin;
+    result_.peak_bytes = heap_bytes() - heap_before_;
+    return result_;
+  }
+
+  const access_columns& columns_;
+  eviction_needs needs_;
+  std::uint64_t heap_before_;
+  eviction_setup setup_;
+  Policy policy_;
+  cache<Policy> cache_;
+  replay_result result_;
+  std::vector<slot_id> pinned_;
+  absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
+};
+
+/// Registers an eviction policy: `Policy(const parameters&, const eviction_setup&)`, and where it
+/// needs anything a static `needs(const parameters&)`.
+template <class Policy>
+struct register_eviction : register_policy<eviction_entry> {
+  explicit register_eviction(policy_info info)
+      : register_policy{eviction_entry{
+            std::move(info), &Policy::needs,
+            [](const parameters& values, const eviction_setup& setup) -> std::unique_ptr<eviction> {
+              return std::make_unique<Policy>(values, setup);
+            },
+            [](const access_columns& columns, std::int64_t capacity, const parameters& values) {
+              return replay_loop<Policy>{columns, capacity, values}.run_flat();
+            },
+            [](const access_columns& columns, std::int64_t capacity, const parameters& values) {
+              return replay_loop<Policy>{columns, capacity, values}.run_prefix();
+            }}} {}
+};
+
+/// Registers an eviction policy that exists in runs only (its replay is a bound).
+template <class Policy>
+struct register_run_eviction : register_policy<eviction_entry> {
+  explicit register_run_eviction(policy_info info)
+      : register_policy{eviction_entry{
+            std::move(info), &Policy::needs,
+            [](const parameters& values, const eviction_setup& setup) -> std::unique_ptr<eviction> {
+              return std::make_unique<Policy>(values, setup);
+            },
+            nullptr, nullptr}} {}
+};
+
+}  // namespace refrain
