@@ -32,7 +32,7 @@ void virtual_clock::schedule_message(time_point due, caf::group target,
                                      caf::strong_actor_ptr sender, caf::message content) {
   auto ring = [target = std::move(target), sender = std::move(sender),
                content = std::move(content)](caf::execution_unit* unit) {
-    target->enqueue(sender, caf::make_message_id(), content, unit);
+    target.get()->enqueue(sender, caf::make_message_id(), content, unit);
   };
   push({due, 0, sequence_++, std::move(ring), nullptr, nullptr});
 }

@@ -1,0 +1,357 @@
+#include "actors/kv_manager.hpp"
+
+#include <algorithm>
+
+#include "traces/error.hpp"
+
+namespace refrain {
+
+kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing)
+    : settings_{settings},
+      sharing_{sharing},
+      policy_{policy},
+      cache_{policy, settings.needs.unbounded ? -1 : settings.blocks, settings.slots},
+      pool_{settings.blocks},
+      block_of_(settings.slots, no_block),
+      filled_(settings.slots) {}
+
+bool kv_manager::can_ever_hold(const sequence& s) const {
+  // The last output token is never read, so it has no KV.
+  std::int64_t outputs = std::max<std::int64_t>(s.output_tokens, 1) - 1;
+  return blocks_for(token_count{s.input_tokens + outputs}) <= pool_.capacity();
+}
+
+token_count kv_manager::end_of(const sequence& s, std::size_t index) const {
+  std::int64_t full = (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens;
+  bool is_short = s.short_last_block && index + 1 == s.keys.size();
+  return token_count{is_short ? std::min<std::int64_t>(full, s.input_tokens) : full};
+}
+
+slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
+  if (!findable(s, index)) {
+    return no_slot;
+  }
+  slot_id slot = cache_.find(s.keys[index]);
+  return slot != no_slot && filled_[slot] ? slot : no_slot;
+}
+
+bool kv_manager::is_left(const sequence& s, std::size_t index) const {
+  return index < s.left.size() && s.was_private[index] &&
+         (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens <= s.left_tokens &&
+         pool_.is_left(s.left[index], s.id, static_cast<std::uint32_t>(index));
+}
+
+kv_match kv_manager::match(const sequence& s, token_count total) const {
+  kv_match found;
+  // Output tokens are known only to a request that has made them.
+  std::int64_t known = std::max<std::int64_t>(s.left_tokens, s.input_tokens);
+  std::size_t index = 0;
+  for (;; ++index) {
+    std::int64_t end = end_of(s, index);
+    if (end > known || (visible_slot(s, index) == no_slot && !is_left(s, index))) {
+      break;
+    }
+    found.tokens = token_count{end};
+    // Behind a short block the chain is broken.
+    if (end % settings_.block_tokens != 0) {
+      ++index;
+      break;
+    }
+  }
+  found.blocks = static_cast<std::int64_t>(index);
+  if (s.left_tokens == 0) {
+    reuse_offer offer{s.input_tokens, found.blocks, found.tokens};
+    std::int64_t taken = sharing_.plan(offer);
+    REFRAIN_ASSERT(taken >= 0 && taken <= found.blocks);
+    if (taken < found.blocks) {
+      found.blocks = taken;
+      found.tokens = token_count{taken * settings_.block_tokens};
+    }
+  }
+  for (std::int64_t before = found.tokens; findable(s, index) && end_of(s, index) <= s.input_tokens;
+       ++index) {
+    if (cache_.find(s.keys[index]) == no_slot || visible_slot(s, index) != no_slot) {
+      break;
+    }
+    found.pending_tokens += token_count{end_of(s, index) - before};
+    before = end_of(s, index);
+  }
+  found.tokens = std::min(found.tokens, token_count{total - 1});
+  return found;
+}
+
+std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
+  auto held = std::max(found.blocks, static_cast<std::int64_t>(s.blocks.size()));
+  std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
+  for (std::int64_t i = 0; i < found.blocks; ++i) {
+    slot_id slot = visible_slot(s, static_cast<std::size_t>(i));
+    // An unused cached block is obtainable until it is taken; a block left by this request likewise.
+    fresh += slot == no_slot || cache_.pins_of(slot) == 0 ? 1 : 0;
+  }
+  return fresh;
+}
+
+bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
+  REFRAIN_ASSERT(s.blocks.empty());
+  if (needed(s, found, upto) > obtainable()) {
+    return false;
+  }
+  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(found.blocks); ++i) {
+    slot_id slot = visible_slot(s, i);
+    if (slot != no_slot) {
+      policy_.on_hit(slot, view(s, i));
+      cache_.pin(slot);
+      s.blocks.push_back({no_block, slot, true});
+    } else {
+      bool reclaimed = pool_.reclaim(s.left[i], s.id, static_cast<std::uint32_t>(i));
+      REFRAIN_ASSERT(reclaimed);
+      ++used_;
+      s.blocks.push_back({s.left[i], no_slot, false});
+    }
+  }
+  // Only now that all hits are pinned may anything be evicted.
+  for (held_block& held : s.blocks) {
+    if (held.slot != no_slot) {
+      use(held.slot);
+      held.block = block_of_[held.slot];
+    }
+  }
+  s.visible = s.blocks.size();
+  s.left.clear();
+  s.was_private.clear();
+  s.left_tokens = token_count{0};
+  extend(s, upto);
+  return true;
+}
+
+bool kv_manager::grow(sequence& s, token_count upto) {
+  bool copy = must_copy_short_block(s, upto);
+  if (needed(s, {}, upto) + (copy ? 1 : 0) > obtainable()) {
+    return false;
+  }
+  if (copy) {
+    copy_short_block(s);
+  }
+  extend(s, upto);
+  return true;
+}
+
+// A short last block that was found must not be written by the tokens that follow it.
+bool kv_manager::must_copy_short_block(const sequence& s, token_count upto) const {
+  if (!s.short_last_block || upto <= s.input_tokens || s.blocks.size() != s.keys.size()) {
+    return false;
+  }
+  return s.blocks.back().found && room(s) > s.input_tokens;
+}
+
+void kv_manager::copy_short_block(sequence& s) {
+  block_id copy = take();
+  ++used_;
+  held_block found = s.blocks.back();
+  release(found.slot);
+  s.blocks.back() = {copy, no_slot, false};
+  note_peak();
+}
+
+void kv_manager::extend(sequence& s, token_count upto) {
+  while (static_cast<std::int64_t>(s.blocks.size()) < blocks_for(upto)) {
+    append(s);
+  }
+  note_peak();
+}
+
+void kv_manager::append(sequence& s) {
+  std::size_t index = s.blocks.size();
+  if (findable(s, index)) {
+    slot_id slot = cache_.find(s.keys[index]);
+    if (slot != no_slot && filled_[slot]) {
+      append_computed(s, slot);
+      return;
+    }
+    entry_view entry = view(s, index);
+    if (slot == no_slot && policy_.on_miss(entry)) {
+      block_id block = take();
+      slot = cache_.insert(entry);
+      if (slot >= block_of_.size()) {
+        block_of_.resize(slot + 1 + slot / 2, no_block);
+        filled_.resize(block_of_.size());
+      }
+      block_of_[slot] = block;
+      filled_[slot] = false;
+      cache_.pin(slot);
+      ++used_;
+      ++inserted_;
+      s.blocks.push_back({block, slot, false});
+      return;
+    }
+  }
+  // Not findable, refused, or another request is computing the same tokens right now.
+  s.blocks.push_back({take(), no_slot, false});
+  ++used_;
+}
+
+// Resident behind a gap: it is computed again into the same block, which is an access and no hit.
+void kv_manager::append_computed(sequence& s, slot_id resident) {
+  policy_.on_hit(resident, view(s, s.blocks.size()));
+  cache_.pin(resident);
+  use(resident);
+  s.blocks.push_back({block_of_[resident], resident, true});
+}
+
+// The slot has just been pinned: the first user brings its block into use.
+void kv_manager::use(slot_id slot) {
+  if (cache_.pins_of(slot) == 1) {
+    ++used_;
+    if (block_of_[slot] == no_block) {
+      block_of_[slot] = take();
+    }
+  }
+}
+
+void kv_manager::release(slot_id slot) {
+  if (cache_.unpin(slot)) {
+    --used_;
+    if (settings_.needs.unbounded) {
+      pool_.put_back(block_of_[slot]);
+      block_of_[slot] = no_block;
+    }
+  }
+}
+
+block_id kv_manager::take() {
+  if (pool_.available() > 0) {
+    return pool_.take();
+  }
+  slot_id gone = cache_.evict();
+  REFRAIN_ASSERT(gone != no_slot);
+  ++evictions_;
+  block_id block = block_of_[gone];
+  block_of_[gone] = no_block;
+  return block;
+}
+
+void kv_manager::fill(sequence& s, token_count upto) {
+  while (s.visible < s.blocks.size() && end_of(s, s.visible) <= upto) {
+    if (slot_id slot = s.blocks[s.visible].slot; slot != no_slot) {
+      filled_[slot] = true;
+    }
+    ++s.visible;
+  }
+}
+
+void kv_manager::finish(sequence& s) {
+  let_go(s, false);
+}
+
+void kv_manager::preempt(sequence& s, token_count computed) {
+  s.left.assign(s.blocks.size(), no_block);
+  s.was_private.assign(s.blocks.size(), false);
+  s.left_tokens = computed;
+  let_go(s, true);
+}
+
+void kv_manager::let_go(sequence& s, bool preempted) {
+  if (settings_.needs.front) {
+    for (std::size_t i = 0; i < s.blocks.size(); ++i) {
+      let_go_of(s, i, preempted);
+    }
+  } else {
+    for (std::size_t i = s.blocks.size(); i-- > 0;) {
+      let_go_of(s, i, preempted);
+    }
+  }
+  s.blocks.clear();
+  s.visible = 0;
+}
+
+void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
+  if (s.blocks[index].slot != no_slot && !filled_[s.blocks[index].slot]) {
+    forget_unfilled(s, index);
+  }
+  const held_block& held = s.blocks[index];
+  if (held.slot != no_slot) {
+    release(held.slot);
+    return;
+  }
+  --used_;
+  pool_.leave(held.block, s.id, static_cast<std::uint32_t>(index));
+  if (preempted) {
+    s.left[index] = held.block;
+    s.was_private[index] = true;
+  }
+}
+
+// A block that was announced under its key but never filled: nobody can have found it.
+void kv_manager::forget_unfilled(sequence& s, std::size_t index) {
+  held_block& held = s.blocks[index];
+  bool last = cache_.unpin(held.slot);
+  REFRAIN_ASSERT(last);
+  cache_.remove(held.slot);
+  block_of_[held.slot] = no_block;
+  held.slot = no_slot;
+}
+
+entry_view kv_manager::view(const sequence& s, std::size_t index) const {
+  entry_view entry{.key = s.keys[index], .depth = static_cast<std::uint32_t>(index)};
+  entry.parent = index > 0 && index <= s.blocks.size() ? s.blocks[index - 1].slot : no_slot;
+  entry.session = s.session;
+  entry.tokens_before = token_count{static_cast<std::int64_t>(index) * settings_.block_tokens};
+  if (settings_.needs.queue > 0) {
+    auto found = wanted_.find(entry.key);
+    entry.wanted = found == wanted_.end() ? 0 : found->second;
+  }
+  return entry;
+}
+
+void kv_manager::want(const sequence& s) {
+  for (std::size_t i = 0; findable(s, i); ++i) {
+    if (wanted_[s.keys[i]]++ == 0) {
+      if (slot_id slot = cache_.find(s.keys[i]); slot != no_slot) {
+        policy_.on_want(slot);
+      }
+    }
+  }
+}
+
+void kv_manager::unwant(const sequence& s) {
+  for (std::size_t i = 0; findable(s, i); ++i) {
+    auto found = wanted_.find(s.keys[i]);
+    REFRAIN_ASSERT(found != wanted_.end());
+    if (--found->second == 0) {
+      wanted_.erase(found);
+      if (slot_id slot = cache_.find(s.keys[i]); slot != no_slot) {
+        policy_.on_unwant(slot);
+      }
+    }
+  }
+}
+
+void kv_manager::note_peak() {
+  peak_ = std::max(peak_, used_ + cache_.unpinned());
+}
+
+void kv_manager::check(const std::vector<const sequence*>& running) const {
+  std::int64_t private_blocks = 0;
+  absl::flat_hash_map<slot_id, std::uint32_t> pins;
+  for (const sequence* s : running) {
+    for (const held_block& held : s->blocks) {
+      if (held.slot == no_slot) {
+        ++private_blocks;
+      } else {
+        ++pins[held.slot];
+        REFRAIN_ASSERT(block_of_[held.slot] == held.block);
+      }
+    }
+  }
+  for (const auto& [slot, count] : pins) {
+    REFRAIN_ASSERT(cache_.pins_of(slot) == count);
+  }
+  auto shared = static_cast<std::int64_t>(pins.size());
+  REFRAIN_ASSERT(used_ == private_blocks + shared);
+  REFRAIN_ASSERT(cache_.resident() == shared + cache_.unpinned());
+  std::int64_t cached = settings_.needs.unbounded ? 0 : cache_.unpinned();
+  REFRAIN_ASSERT(pool_.available() + used_ + cached == pool_.capacity());
+}
+
+}  // namespace refrain

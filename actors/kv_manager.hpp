@@ -1,0 +1,146 @@
+// The KV of one executor: a pool of blocks shared by running requests and cached blocks. A block is private (of one
+// running request, or left behind by one), or findable under a key once the iteration that filled it has ended; findable
+// and unused is cached, and evictable. An allocation takes a block never used, then the private block left longest, then the
+// eviction policy's victim: memory that nobody can find goes before memory that somebody may.
+//
+// A request's shared blocks stay cached when it ends; its private ones (outputs, duplicates of what another request is
+// computing at the same time) are left, oldest freed first. A preempted request finds again what of both is still there.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu/block_pool.hpp"
+#include "policies/cache.hpp"
+#include "policies/eviction.hpp"
+#include "policies/reuse.hpp"
+
+namespace refrain {
+
+/// How an executor's KV memory is laid out and governed.
+struct kv_settings {
+  std::int64_t blocks = 0;       ///< capacity of the pool
+  token_count block_tokens;      ///< tokens in a block
+  std::uint32_t slots = 0;       ///< findable blocks there can ever be at once, at most
+  eviction_needs needs;          ///< of the eviction policy
+};
+
+/// One block of a request.
+struct held_block {
+  block_id block;
+  slot_id slot = no_slot;  ///< where it is findable; no_slot for a private block
+  bool found = false;      ///< it was there before this request: not to be written beyond the prompt
+};
+
+/// The blocks of one request in an executor.
+struct sequence {
+  request_id id;
+  session_id session;
+  token_count input_tokens;
+  token_count output_tokens;
+  std::vector<block_key> keys;
+  bool short_last_block = false;
+  std::vector<held_block> blocks;  ///< in use, first block first
+  std::size_t visible = 0;         ///< leading blocks that have been filled
+  std::vector<block_id> left;      ///< private blocks before the preemption, by index
+  std::vector<bool> was_private;   ///< which of `left` are set
+  token_count left_tokens;         ///< tokens that had KV then
+};
+
+/// What a request finds when it wants to enter the batch.
+struct kv_match {
+  std::int64_t blocks = 0;     ///< leading blocks found
+  token_count tokens;          ///< their tokens
+  token_count pending_tokens;  ///< tokens of the blocks right behind that another request is computing
+};
+
+/// Blocks, keys and pins of one executor. Plain object: no time, no messages.
+class kv_manager {
+ public:
+  kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing);
+
+  /// Blocks that `tokens` tokens take.
+  std::int64_t blocks_for(token_count tokens) const {
+    return (tokens + settings_.block_tokens - 1) / settings_.block_tokens;
+  }
+  /// Whether the request can run when it is alone.
+  bool can_ever_hold(const sequence& s) const;
+
+  /// What of the request's first `total` tokens is there now; at least one token is left to compute. Touches nothing.
+  kv_match match(const sequence& s, token_count total) const;
+  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing changed, when there is no
+  /// room.
+  bool admit(sequence& s, const kv_match& found, token_count upto);
+  /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
+  bool grow(sequence& s, token_count upto);
+  /// The iteration that computed the tokens up to `upto` has ended: full blocks become findable.
+  void fill(sequence& s, token_count upto);
+  /// The request is over: shared blocks stay cached, private ones are left.
+  void finish(sequence& s);
+  /// The request is preempted with `computed` tokens: as finish, but it may reclaim its private blocks.
+  void preempt(sequence& s, token_count computed);
+  /// Tokens that fit into the request's blocks.
+  token_count room(const sequence& s) const {
+    return token_count{static_cast<std::int64_t>(s.blocks.size()) * settings_.block_tokens};
+  }
+
+  /// A waiting request entered (or left) the look-ahead queue.
+  void want(const sequence& s);
+  void unwant(const sequence& s);
+
+  std::int64_t capacity() const { return pool_.capacity(); }
+  std::int64_t used_blocks() const { return used_; }
+  std::int64_t cached_blocks() const { return cache_.unpinned(); }
+  std::int64_t peak_blocks() const { return peak_; }
+  std::int64_t evictions() const { return evictions_; }
+  std::int64_t inserted() const { return inserted_; }
+
+  /// Conservation, for debug builds: every block is accounted for, no reference is negative or lost.
+  void check(const std::vector<const sequence*>& running) const;
+
+ private:
+  static constexpr block_id no_block{UINT32_MAX};
+
+  bool findable(const sequence& s, std::size_t index) const {
+    return sharing_.shares() && index < s.keys.size();
+  }
+  token_count end_of(const sequence& s, std::size_t index) const;
+  slot_id visible_slot(const sequence& s, std::size_t index) const;
+  bool is_left(const sequence& s, std::size_t index) const;
+  entry_view view(const sequence& s, std::size_t index) const;
+
+  std::int64_t needed(const sequence& s, const kv_match& found, token_count upto) const;
+  std::int64_t obtainable() const {
+    return pool_.available() + (settings_.needs.unbounded ? 0 : cache_.unpinned());
+  }
+  bool must_copy_short_block(const sequence& s, token_count upto) const;
+  void copy_short_block(sequence& s);
+  void extend(sequence& s, token_count upto);
+  void append(sequence& s);
+  void append_computed(sequence& s, slot_id resident);
+  void use(slot_id slot);
+  void release(slot_id slot);
+  block_id take();
+  void forget_unfilled(sequence& s, std::size_t index);
+  void let_go(sequence& s, bool preempted);
+  void let_go_of(sequence& s, std::size_t index, bool preempted);
+  void note_peak();
+
+  kv_settings settings_;
+  reuse& sharing_;
+  eviction& policy_;
+  cache<eviction> cache_;
+  block_pool pool_;
+  std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room
+  std::vector<char> filled_;        // by slot: findable
+  absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
+  std::int64_t used_ = 0;
+  std::int64_t peak_ = 0;
+  std::int64_t evictions_ = 0;
+  std::int64_t inserted_ = 0;
+};
+
+}  // namespace refrain

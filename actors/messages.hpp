@@ -1,0 +1,116 @@
+// Every message between actors, and nothing else: plain structs, moved and never shared. There is no message per block and
+// none per token; the keys of a prompt travel as one vector.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/response_promise.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "traces/request.hpp"
+
+namespace refrain {
+
+/// Why a request was not served.
+enum class refusal : std::uint8_t { none, larger_than_pool };
+
+/// population to itself: pull the next row.
+struct next_row {};
+
+/// population to session: one turn to send when it is due.
+struct turn {
+  request what;
+};
+
+/// session to itself: the turn at the head of the queue is due.
+struct turn_due {};
+
+/// session to population: a request is over, served or refused.
+struct turn_over {};
+
+/// session to retriever, router and executor: a prompt to be answered with `answer`.
+struct prompt {
+  request_id id;
+  session_id session;
+  token_count input_tokens;
+  token_count output_tokens;
+  /// Findable blocks, first block first: the prompt's, then those of an answer that a later prompt contains.
+  std::vector<block_key> keys;
+  bool short_last_block = false;  ///< the last key stands for a block that the prompt does not fill
+};
+
+/// retriever to itself: the search for this prompt has taken its time.
+struct retrieved {
+  prompt what;
+  caf::response_promise reply;
+};
+
+/// executor to session through router and retriever: what became of a prompt.
+struct answer {
+  refusal refused = refusal::none;
+  std::uint32_t executor = 0;
+  sim_time arrived{0};      ///< at the executor
+  sim_time admitted{0};     ///< first iteration began
+  sim_time first_token{0};  ///< first token out
+  sim_time finished{0};     ///< last token out
+  std::int64_t hit_blocks = 0;
+  token_count hit_tokens;
+  token_count pending_tokens;    ///< leading tokens after the hits that another request was computing
+  token_count computed_tokens;   ///< prompt and output tokens that prefill computed
+  token_count preempted_tokens;  ///< of these, computed before and lost to preemption
+  std::int64_t preemptions = 0;
+};
+
+/// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is not the current one.
+struct window_end {
+  std::uint64_t window;
+};
+
+/// executor to itself, after all else at this instant: form the next batch.
+struct form_batch {};
+
+/// session to recorder: one finished request.
+struct request_over {
+  request_id id;
+  session_id session;
+  std::uint32_t turn = 0;
+  token_count input_tokens;
+  token_count output_tokens;
+  sim_time sent{0};
+  answer result;
+  std::int64_t measured_ttft_ns = -1;  ///< -1 where nothing was measured
+  std::int64_t measured_e2e_ns = -1;
+};
+
+/// executor to recorder: its state at one moment.
+struct executor_sample {
+  std::uint32_t executor = 0;
+  sim_time time{0};
+  std::int64_t running = 0;
+  std::int64_t waiting = 0;
+  std::int64_t used_blocks = 0;    ///< held by running requests
+  std::int64_t cached_blocks = 0;  ///< findable and not held
+  std::int64_t iterations = 0;     ///< since the start
+  std::int64_t preemptions = 0;    ///< since the start
+  std::int64_t evictions = 0;      ///< since the start
+  std::int64_t peak_blocks = 0;    ///< most blocks used and cached so far
+};
+
+/// main program to every long-lived actor once nothing is left to happen: hand in what is still held, and end.
+struct close_books {};
+
+}  // namespace refrain
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::next_row)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::prompt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::retrieved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::window_end)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::form_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::executor_sample)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::close_books)
