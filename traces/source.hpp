@@ -18,16 +18,16 @@ namespace refrain {
 
 /// What a trace can and cannot tell.
 struct trace_info {
-  std::string format;
+  std::string format{};
   /// Tokens per block id; 0 where the trace has none.
-  token_count block_tokens;
+  token_count block_tokens{};
   bool has_lengths = true;    ///< rows carry input and output tokens
   bool has_chains = false;    ///< rows carry block ids of a prefix chain
   bool has_content = false;   ///< rows carry segments
   bool has_sessions = false;  ///< rows of one conversation can be told
   bool has_measured = false;  ///< rows carry measured times
   bool has_sizes = false;     ///< rows are accesses of sized objects
-  std::string id_scope;  ///< within what an id means the same content: "trace", "session", "none"
+  std::string id_scope{};  ///< within what an id means the same content: "trace", "session", "none"
   /// How far an arrival may lie before the one of an earlier row (spread arrivals only).
   sim_time disorder{0};
 };
@@ -51,9 +51,11 @@ class source {
 
 /// How to open a trace file.
 struct source_options {
-  std::string path;
-  token_count block_tokens;    ///< tokens per id in the file; 0 = the format's own
+  std::string path{};
+  token_count block_tokens{};  ///< tokens per id in the file; 0 = the format's own
   bool drop_bad_rows = false;  ///< drop (and count) rows that are wrong instead of stopping
+  /// Is told of every dropped row, with its file, line and reason.
+  std::function<void(const input_error&)> on_bad_row = nullptr;
 };
 
 /// One trace format.

@@ -1,0 +1,101 @@
+// What the readers of JSON lines share: walking one object's fields once, in any order, and turning
+// values into numbers with messages a person can act on. simdjson's on-demand parser does the work;
+// a field that no reader asks for is skipped, not validated. null counts as absent.
+#pragma once
+
+#include <simdjson.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/input_file.hpp"
+#include "traces/rows.hpp"
+#include "traces/source.hpp"
+
+namespace refrain {
+
+using json_value = simdjson::ondemand::value;
+
+static_assert(line_padding >= simdjson::SIMDJSON_PADDING);
+
+/// A count of tokens: a whole number from `least` to 1e9. Throws bad_row naming the field.
+token_count json_tokens(json_value& value, std::string_view name, std::int64_t least);
+/// A time: a number, whole or not, of units of `unit`; 285 years at most. Throws bad_row.
+sim_time json_time(json_value& value, std::string_view name, sim_time unit);
+/// An id that is a string or an integer, as text. Throws bad_row.
+std::string json_id(json_value& value, std::string_view name);
+/// An array of 64-bit ids, negative ones by their two's complement. Throws bad_row.
+void json_keys(json_value& value, std::string_view name, std::vector<block_key>& keys);
+
+/// Sets a field that may be given only once, under whatever alias. Throws bad_row.
+template <class Value>
+void set_once(std::optional<Value>& field, Value value, std::string_view name) {
+  if (field) {
+    throw bad_row{"a field is given twice", std::string{name}};
+  }
+  field = std::move(value);
+}
+
+/// The value of a field that must be there. Throws bad_row.
+template <class Value>
+const Value& required(const std::optional<Value>& field, const char* name) {
+  if (!field) {
+    throw bad_row{std::string{"missing field \""} + name + "\""};
+  }
+  return *field;
+}
+
+/// A source that reads one JSON object a line; a format says what a row means.
+class json_lines_source : public source {
+ public:
+  json_lines_source(const source_options& options, trace_info info);
+
+  const trace_info& info() const final { return info_; }
+  const row_counts& counts() const final { return ledger_.counts(); }
+  bool next(request& out) final;
+
+ protected:
+  /// Fills the empty request `out` from a line by way of for_each_field. Throws bad_row, and then
+  /// leaves the reader as it was before the row.
+  virtual void read_row(std::string_view line, request& out) = 0;
+
+  /// Calls visit(name, value) for every field that is not null. Throws bad_row for what is no JSON
+  /// object.
+  template <class Visit>
+  void for_each_field(std::string_view line, Visit&& visit);
+
+  trace_info info_;
+
+ private:
+  static void check(simdjson::error_code error);
+
+  input_file file_;
+  row_ledger ledger_;
+  simdjson::ondemand::parser parser_;
+};
+
+template <class Visit>
+void json_lines_source::for_each_field(std::string_view line, Visit&& visit) {
+  simdjson::ondemand::document document;
+  check(parser_.iterate(line.data(), line.size(), line.size() + line_padding).get(document));
+  simdjson::ondemand::object object;
+  check(document.get_object().get(object));
+  for (auto field : object) {
+    std::string_view name;
+    json_value value;
+    bool is_null = false;
+    check(field.unescaped_key().get(name));
+    check(field.value().get(value));
+    check(value.is_null().get(is_null));
+    if (!is_null) {
+      visit(name, value);
+    }
+  }
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+    throw bad_row{"not JSON", "something follows the object"};
+  }
+}
+
+}  // namespace refrain

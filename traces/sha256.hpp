@@ -1,0 +1,12 @@
+// The SHA-256 of a file as it lies on disk (packed files are not unpacked): what identifies the
+// trace of a run in its results.
+#pragma once
+
+#include <string>
+
+namespace refrain {
+
+/// 64 lower-case hexadecimal digits. Throws input_error where the file cannot be read.
+std::string sha256_of_file(const std::string& path);
+
+}  // namespace refrain
