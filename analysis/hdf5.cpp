@@ -86,6 +86,9 @@ std::recursive_mutex& library_mutex() {
 
 void silence_library() {
   static const bool once = [] {
+    // After a file that could not be closed (a full disk), the library's farewell at exit crashes;
+    // we close all files ourselves.
+    H5dont_atexit();
     H5open();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     return true;

@@ -288,7 +288,7 @@ TEST_F(results, that_find_no_room_fail_with_the_files_name) {
 
 TEST_F(results, that_find_no_room_in_the_merge_stay_readable_as_parts) {
   fs::path path = in_folder("a.h5");
-  expect_failure_on_full_disk(60000, "a.h5.tmp", [&] { write_run(path, 60000); });
+  expect_failure_on_full_disk(30000, "a.h5.tmp", [&] { write_run(path, 60000); });
   EXPECT_FALSE(fs::exists(path));
   EXPECT_FALSE(fs::exists(path.string() + ".tmp"));
   results_reader reader{path};
