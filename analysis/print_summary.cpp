@@ -1,0 +1,216 @@
+// The summary for people: a table of at most 120 columns. Times, throughput and memory differ in
+// percent, rates in percentage points, tokens in counts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "analysis/summary.hpp"
+#include "traces/quantity.hpp"
+
+namespace refrain {
+namespace {
+
+constexpr std::size_t columns_max = 120;
+
+/// Cells by row; the first column is aligned left, the others right.
+using grid = std::vector<std::vector<std::string>>;
+
+/// Characters, not bytes, so that names in any script align.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::vector<std::size_t> widths_of(const grid& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    for (const auto& row : rows) {
+      widths[i] = std::max(widths[i], width(row[i]));
+    }
+  }
+  std::size_t room = columns_max;
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    room -= std::min(room, widths[i] + 2);
+  }
+  for (const auto& row : rows) {
+    widths[0] = std::max(widths[0], width(row[0]));
+  }
+  widths[0] = std::min(widths[0], room);
+  return widths;
+}
+
+void print_grid(std::string& out, const grid& rows) {
+  std::vector<std::size_t> widths = widths_of(rows);
+  for (const auto& row : rows) {
+    std::string line = row[0];
+    std::size_t used = width(line);
+    if (used > widths[0]) {  // a name too long for its column has a line to itself
+      out += line + "\n";
+      line.clear();
+      used = 0;
+    }
+    line.append(widths[0] - used, ' ');
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      line.append(2 + widths[i] - width(row[i]), ' ');
+      line += row[i];
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+}
+
+std::string or_dash(double value, const std::function<std::string()>& print) {
+  return std::isfinite(value) ? print() : "-";
+}
+
+std::string time_text(double seconds) {
+  return or_dash(seconds, [&] { return print_duration(seconds); });
+}
+
+std::string percent_text(double ratio) {
+  return or_dash(ratio, [&] { return fmt::format("{:.1f}%", 100 * ratio); });
+}
+
+/// Zero without a sign.
+std::string signed_text(double value, const char* unit) {
+  if (!std::isfinite(value)) {
+    return "-";
+  }
+  std::string text = fmt::format("{:+.1f}{}", value, unit);
+  return text.substr(1, 3) == "0.0" ? text.substr(1) : text;
+}
+
+std::string relative_text(double from, double to) {
+  return from == to ? "0.0%" : signed_text(100 * (to / from - 1), "%");
+}
+
+std::string count_text(double count) {
+  return or_dash(count, [&] { return print_count(std::llround(count)); });
+}
+
+std::string signed_count_text(double from, double to) {
+  return or_dash(to - from, [&] { return (to > from ? "+" : "") + count_text(to - from); });
+}
+
+/// One column of the table: its head, its figure, and how both are printed.
+struct figure {
+  const char* head;
+  double (*get)(const contender_summary&);
+  std::string (*print)(double);
+  std::string (*difference)(double, double);
+};
+
+std::string points_text(double from, double to) {
+  return signed_text(100 * (to - from), " pp");
+}
+std::string throughput_text(double value) {
+  return or_dash(value, [&] {
+    return value < 1000 ? fmt::format("{:.1f}", value) : print_count(std::llround(value));
+  });
+}
+std::string bytes_text(double value) {
+  return or_dash(value, [&] { return print_bytes(value); });
+}
+
+constexpr figure figures[] = {
+    {"TTFT p50", [](const contender_summary& s) { return s.at("ttft_s").distribution->p50; },
+     time_text, relative_text},
+    {"TTFT p99", [](const contender_summary& s) { return s.at("ttft_s").distribution->p99; },
+     time_text, relative_text},
+    {"TPOT mean", [](const contender_summary& s) { return s.at("tpot_s").value; }, time_text,
+     relative_text},
+    {"E2E mean", [](const contender_summary& s) { return s.at("e2e_s").value; }, time_text,
+     relative_text},
+    {"output/s", [](const contender_summary& s) { return s.at("output_tokens_per_s").value; },
+     throughput_text, relative_text},
+    {"hit rate", [](const contender_summary& s) { return s.at("token_hit_rate").value; },
+     percent_text, points_text},
+    {"recomputed", [](const contender_summary& s) { return s.at("recomputed_tokens").value; },
+     count_text, signed_count_text},
+    {"peak KV", [](const contender_summary& s) { return s.at("gpu_kv_peak_bytes").value; },
+     bytes_text, relative_text},
+};
+
+void print_contenders(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"contender"}};
+  for (const figure& f : figures) {
+    rows[0].emplace_back(f.head);
+  }
+  for (const contender_summary& s : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const figure& f : figures) {
+      row.push_back(f.print(f.get(s)));
+    }
+    if (&s != contenders.data()) {
+      std::vector<std::string>& below = rows.emplace_back(1, "");
+      for (const figure& f : figures) {
+        below.push_back(f.difference(f.get(contenders[0]), f.get(s)));
+      }
+    }
+  }
+  print_grid(out, rows);
+}
+
+void print_requests(std::string& out, std::span<const contender_summary> contenders) {
+  const contender_summary& first = contenders.front();
+  auto counts = [](const contender_summary& s) {
+    return std::pair{*s.at("requests_done").exact, *s.at("requests_refused").exact};
+  };
+  auto print = [](std::pair<std::int64_t, std::int64_t> c) {
+    return print_count(c.first) + " requests done, " + print_count(c.second) + " refused";
+  };
+  bool same = std::ranges::all_of(
+      contenders, [&](const contender_summary& s) { return counts(s) == counts(first); });
+  if (same) {
+    out += print(counts(first)) + (contenders.size() > 1 ? " by each contender" : "");
+  } else {
+    const char* separator = "";
+    for (const contender_summary& s : contenders) {
+      out += separator + s.name + ": " + print(counts(s));
+      separator = "\n";
+    }
+  }
+  out += "; output and recomputed in tokens.\n";
+  if (contenders.size() > 1) {
+    out += "Second lines: difference to " + first.name +
+           ", without a confidence interval, so no contender is called better.\n";
+  }
+}
+
+void print_measured(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
+             "mean |error|", "requests"}};
+  for (const contender_summary& s : contenders) {
+    for (const measured_row& m : s.measured) {
+      std::string label = m.metric == "ttft_s" ? "TTFT" : m.metric == "tpot_s" ? "TPOT" : "E2E";
+      rows.push_back({&m == s.measured.data() ? s.name : "", label + " mean",
+                      time_text(m.simulated_mean), time_text(m.measured_mean),
+                      signed_text(100 * m.relative_error, "%"),
+                      percent_text(m.mean_absolute_relative_error), print_count(m.count)});
+    }
+  }
+  if (rows.size() > 1) {
+    out += "\n";
+    print_grid(out, rows);
+  }
+}
+
+}  // namespace
+
+void print_summary(std::string& out, std::span<const contender_summary> contenders,
+                   std::span<const std::string> warnings) {
+  if (!contenders.empty()) {
+    print_contenders(out, contenders);
+    out += "\n";
+    print_requests(out, contenders);
+    print_measured(out, contenders);
+  }
+  const char* separator = contenders.empty() ? "" : "\n";
+  for (const std::string& warning : warnings) {
+    out += separator + ("warning: " + warning) + "\n";
+    separator = "";
+  }
+}
+
+}  // namespace refrain

@@ -1,0 +1,273 @@
+// The result writer: streams buffer up to 1,024 rows, write them as a small HDF5 file composed in
+// memory (the disk is touched by one plain write, outside HDF5's mutex), and finish streams the
+// parts back, one at a time, into the final file.
+#include "analysis/results_writer.hpp"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "analysis/durable_file.hpp"
+#include "analysis/hdf5.hpp"
+#include "analysis/results_layout.hpp"
+#include "traces/error.hpp"
+
+namespace refrain {
+
+/// One stream: its buffered rows and how much of it is on disk.
+struct stream_state {
+  std::filesystem::path folder;
+  part_name next;
+  table buffer;
+  hdf5::table_extent extent;
+
+  void write_part();
+};
+
+/// A writer: its files and, per contender, its streams in the order in which they were opened.
+struct writer_state {
+  std::filesystem::path path;
+  std::filesystem::path folder;
+  run_description run;
+  std::vector<std::vector<std::unique_ptr<stream_state>>> streams;
+  bool finished = false;
+
+  void flush(std::size_t contender);
+  void merge(const std::filesystem::path& target, const final_tables& last) const;
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_image(const fs::path& path, const auto& fill) {
+  std::vector<std::byte> bytes;
+  {
+    hdf5::file file = hdf5::file::create_in_memory(path);
+    {
+      hdf5::group root = file.root();
+      fill(root);
+    }
+    bytes = file.image();
+  }
+  write_whole_file(path, bytes);
+}
+
+bool is_snake_case(const std::string& name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+void check_names(const run_description& run) {
+  std::set<std::string> seen;
+  for (const contender_description& c : run.contenders) {
+    if (c.name.empty() || c.name == "." || c.name.find('/') != std::string::npos) {
+      throw input_error{"contender", "\"" + c.name + "\" cannot be a contender's name: expected " +
+                                         "a name without \"/\""};
+    }
+    if (!seen.insert(c.name).second) {
+      throw input_error{"contender", "two contenders are called \"" + c.name + "\""};
+    }
+  }
+}
+
+bool is_part_file(const fs::path& path) {
+  std::string name = path.filename().string();
+  if (name.ends_with(".tmp")) {
+    name.resize(name.size() - 4);
+  }
+  return name == "run.h5" || part_name::parse(name).has_value();
+}
+
+/// Removes a parts folder, run.h5 first: without it what is left cannot pass for a run. A file that
+/// is not ours stops everything.
+void remove_parts(const fs::path& folder) {
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator{folder}) {
+      if (!is_part_file(entry.path())) {
+        throw run_error{folder.string() + ": holds " + entry.path().filename().string() +
+                        ", which is not a part of a run; move it away"};
+      }
+    }
+    fs::remove(folder / "run.h5");
+    fs::remove_all(folder);
+  } catch (const fs::filesystem_error& e) {
+    throw run_error{folder.string() + ": cannot be removed: " + e.code().message()};
+  }
+}
+
+void make_parts_folder(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    throw run_error{path.string() + ": is a folder"};
+  }
+  if (fs::exists(folder, error)) {
+    remove_parts(folder);
+  }
+  fs::remove(temporary_name(path), error);
+  if (!fs::create_directory(folder, error)) {
+    throw run_error{path.string() + ": cannot be written: " + error.message()};
+  }
+}
+
+void merge_stream(hdf5::group& contender, const stream_state& stream) {
+  hdf5::group where = contender.create(stream.next.table);
+  hdf5::table_appender appender{where, stream.buffer, stream.extent};
+  part_name part = stream.next;
+  for (part.number = 0; part.number < stream.next.number; ++part.number) {
+    hdf5::file file = hdf5::file::open(stream.folder / part.text());
+    appender.append(hdf5::read_table(file.root()));
+  }
+}
+
+void write_last_tables(hdf5::group& root, const final_tables& last) {
+  if (!last.comparison.columns.empty()) {
+    hdf5::write_table(root, "comparison", last.comparison);
+  }
+  if (!last.bounds.columns.empty()) {
+    hdf5::write_table(root, "bounds", last.bounds);
+  }
+  table warnings{{text_column("text", "what this run cannot show, or what a reader must know")}};
+  warnings.columns[0].texts() = last.warnings;
+  hdf5::write_table(root, "warnings", warnings);
+}
+
+}  // namespace
+
+void stream_state::write_part() {
+  write_image(folder / next.text(), [&](hdf5::group& root) { hdf5::write_table(root, buffer); });
+  extent.add(buffer);
+  buffer.clear();
+  ++next.number;
+}
+
+void writer_state::flush(std::size_t contender) {
+  for (const auto& stream : streams[contender]) {
+    part_stream{*stream}.flush();
+  }
+}
+
+void writer_state::merge(const fs::path& target, const final_tables& last) const {
+  hdf5::file file = hdf5::file::create(target);
+  {
+    hdf5::group root = file.root();
+    write_description(root, run);
+    hdf5::group contenders = root.open("contenders");
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      hdf5::group contender = contenders.open(run.contenders[i].name);
+      for (const auto& stream : streams[i]) {
+        merge_stream(contender, *stream);
+      }
+      if (i < last.contenders.size()) {
+        for (const auto& [name, t] : last.contenders[i]) {
+          hdf5::write_table(contender, name, t);
+        }
+      }
+    }
+    write_last_tables(root, last);
+  }
+  file.close();
+}
+
+void part_stream::append(const table& rows) {
+  std::size_t all = rows.rows();
+  for (std::size_t first = 0; first < all;) {
+    std::size_t count = std::min(all - first, part_rows - state_->buffer.rows());
+    state_->buffer.append(rows, first, count);
+    first += count;
+    commit();
+  }
+}
+
+table& part_stream::rows() {
+  return state_->buffer;
+}
+
+void part_stream::commit() {
+  if (state_->buffer.rows() >= part_rows) {
+    state_->write_part();
+  }
+}
+
+void part_stream::flush() {
+  if (state_->buffer.rows() > 0) {
+    state_->write_part();
+  }
+}
+
+part_stream contender_writer::open(const std::string& name, const table& columns) {
+  REFRAIN_ASSERT(is_snake_case(name) && name != "parameters");
+  REFRAIN_ASSERT(!columns.columns.empty() && columns.rows() == 0);
+  auto& streams = state_->streams[index_];
+  REFRAIN_ASSERT(std::ranges::none_of(streams, [&](auto& s) { return s->next.table == name; }));
+  stream_state& stream = *streams.emplace_back(std::make_unique<stream_state>());
+  stream.folder = state_->folder;
+  stream.next.contender = index_;
+  stream.next.table = name;
+  stream.buffer = columns.like();
+  // An empty first part tells a reader of an unfinished run which columns there will be.
+  stream.write_part();
+  return part_stream{stream};
+}
+
+void contender_writer::write(const std::string& name, const table& rows) {
+  part_stream stream = open(name, rows.like());
+  stream.append(rows);
+  stream.flush();
+}
+
+void contender_writer::close() {
+  state_->flush(index_);
+}
+
+results_writer::results_writer(fs::path path, run_description run)
+    : state_{std::make_unique<writer_state>()} {
+  check_names(run);
+  state_->streams.resize(run.contenders.size());
+  state_->folder = parts_folder(path);
+  make_parts_folder(path, state_->folder);
+  write_image(state_->folder / "run.h5", [&](hdf5::group& root) { write_description(root, run); });
+  state_->path = std::move(path);
+  state_->run = std::move(run);
+}
+
+results_writer::~results_writer() {
+  if (state_->finished) {
+    return;
+  }
+  try {
+    for (std::size_t i = 0; i < state_->streams.size(); ++i) {
+      state_->flush(i);
+    }
+  } catch (const std::exception&) {
+    // The run has already failed for a reason that is being reported.
+  }
+}
+
+contender_writer results_writer::contender(std::size_t index) {
+  REFRAIN_ASSERT(index < state_->streams.size());
+  return {*state_, index};
+}
+
+void results_writer::finish(const final_tables& last) {
+  REFRAIN_ASSERT(!state_->finished);
+  REFRAIN_ASSERT(last.contenders.size() <= state_->streams.size());
+  for (std::size_t i = 0; i < state_->streams.size(); ++i) {
+    state_->flush(i);
+  }
+  fs::path temporary = temporary_name(state_->path);
+  try {
+    state_->merge(temporary, last);
+    publish_file(temporary, state_->path);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
+  state_->finished = true;
+  remove_parts(state_->folder);
+}
+
+}  // namespace refrain

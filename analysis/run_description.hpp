@@ -1,0 +1,33 @@
+// What a result file says about the run it came from: enough to repeat it, and nothing that differs
+// between two repeats (no host, no wall time, no job count).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace refrain {
+
+/// A resolved setting: dotted key and its value as text.
+using parameter = std::pair<std::string, std::string>;
+
+/// One contender: its name and every setting resolved for it.
+struct contender_description {
+  std::string name;
+  std::vector<parameter> parameters;
+};
+
+/// One run: its scenario as written, where its numbers come from, and its contenders in order.
+struct run_description {
+  std::string name;
+  std::string scenario;
+  std::uint64_t seed = 0;
+  std::string version;
+  std::string commit;
+  std::string trace_sha256;
+  std::vector<parameter> parameters;
+  std::vector<contender_description> contenders;
+};
+
+}  // namespace refrain

@@ -1,0 +1,326 @@
+// The metrics of `run --json` from per-request rows, and their comparison. Printing is in
+// print_summary.cpp.
+#include "analysis/summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "traces/error.hpp"
+
+namespace refrain {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::array<std::string_view, 23> columns_read = {"status",
+                                                           "ttft_s",
+                                                           "tpot_s",
+                                                           "e2e_s",
+                                                           "queue_s",
+                                                           "finish_s",
+                                                           "input_tokens",
+                                                           "output_tokens",
+                                                           "hit_tokens",
+                                                           "hit_tokens_gpu",
+                                                           "hit_tokens_host",
+                                                           "hit_tokens_nvme",
+                                                           "hit_tokens_remote",
+                                                           "hit_tokens_exact",
+                                                           "hit_tokens_blended",
+                                                           "hit_tokens_approximate",
+                                                           "stale_tokens",
+                                                           "hit_blocks",
+                                                           "preempted_tokens",
+                                                           "computed_tokens",
+                                                           "moved_bytes",
+                                                           "measured_ttft_s",
+                                                           "measured_e2e_s"};
+
+/// The rows of one contender that were served.
+class served_requests {
+ public:
+  explicit served_requests(const table& requests) : requests_{requests} {
+    const auto& status = column_named("status").integers();
+    refused_ = std::ranges::count(status, 1);
+    for (std::size_t i = 0; i < status.size(); ++i) {
+      if (status[i] == 0) {
+        done_.push_back(i);
+      }
+    }
+  }
+
+  std::int64_t done() const { return static_cast<std::int64_t>(done_.size()); }
+  std::int64_t refused() const { return refused_; }
+
+  std::int64_t sum(std::string_view name) const {
+    const auto& values = column_named(name).integers();
+    std::int64_t total = 0;
+    for (std::size_t i : done_) {
+      total += values[i];
+    }
+    return total;
+  }
+
+  /// The values of a column over served requests, in row order.
+  std::vector<double> values(std::string_view name) const {
+    const auto& all = column_named(name).reals();
+    std::vector<double> result;
+    for (std::size_t i : done_) {
+      result.push_back(all[i]);
+    }
+    return result;
+  }
+
+  /// As `values`, nan where the output is under two tokens.
+  std::vector<double> tpot() const {
+    std::vector<double> result = values("tpot_s");
+    const auto& output = column_named("output_tokens").integers();
+    for (std::size_t i = 0; i < done_.size(); ++i) {
+      if (output[done_[i]] < 2) {
+        result[i] = nan;
+      }
+    }
+    return result;
+  }
+
+  double last_finish() const {
+    double last = 0;
+    for (double finish : values("finish_s")) {
+      last = std::max(last, finish);
+    }
+    return last;
+  }
+
+  bool has(std::string_view name) const { return requests_.find(name) != nullptr; }
+
+ private:
+  const column& column_named(std::string_view name) const {
+    const column* found = requests_.find(name);
+    if (found == nullptr) {
+      throw run_error{"the requests table has no column " + std::string{name}};
+    }
+    return *found;
+  }
+
+  const table& requests_;
+  std::vector<std::size_t> done_;
+  std::int64_t refused_ = 0;
+};
+
+metric spread_metric(std::string name, std::vector<double> values) {
+  distribution d = summarise(std::move(values));
+  return {std::move(name), "s", d.mean, std::nullopt, d};
+}
+
+metric count_metric(std::string name, std::string unit, std::int64_t count) {
+  return {std::move(name), std::move(unit), static_cast<double>(count), count, std::nullopt};
+}
+
+metric ratio_metric(std::string name, std::string unit, double numerator, double denominator) {
+  double value = denominator > 0 ? numerator / denominator : nan;
+  return {std::move(name), std::move(unit), value, std::nullopt, std::nullopt};
+}
+
+metric total_metric(std::string name, std::string unit, const table* totals) {
+  if (totals != nullptr) {
+    const auto& names = totals->at("name").texts();
+    auto at = std::ranges::find(names, name);
+    if (at != names.end()) {
+      auto row = static_cast<std::size_t>(at - names.begin());
+      return count_metric(std::move(name), std::move(unit), totals->at("value").integers()[row]);
+    }
+  }
+  return {std::move(name), std::move(unit), nan, std::nullopt, std::nullopt};
+}
+
+std::vector<metric> metrics_of(const served_requests& served, const table* totals) {
+  std::vector<metric> m;
+  m.push_back(spread_metric("ttft_s", served.values("ttft_s")));
+  m.push_back(spread_metric("tpot_s", served.tpot()));
+  m.push_back(spread_metric("e2e_s", served.values("e2e_s")));
+  m.push_back(spread_metric("queue_s", served.values("queue_s")));
+  m.push_back(count_metric("requests_done", "requests", served.done()));
+  m.push_back(count_metric("requests_refused", "requests", served.refused()));
+  auto sum = [&](std::string name, std::string unit) {
+    std::int64_t total = served.sum(name);
+    m.push_back(count_metric(std::move(name), std::move(unit), total));
+    return total;
+  };
+  std::int64_t input = sum("input_tokens", "tokens");
+  std::int64_t hit = sum("hit_tokens", "tokens");
+  for (const char* name :
+       {"hit_tokens_gpu", "hit_tokens_host", "hit_tokens_nvme", "hit_tokens_remote",
+        "hit_tokens_exact", "hit_tokens_blended", "hit_tokens_approximate", "stale_tokens"}) {
+    sum(name, "tokens");
+  }
+  sum("hit_blocks", "blocks");
+  m.push_back(count_metric("recomputed_tokens", "tokens", input - hit));
+  sum("preempted_tokens", "tokens");
+  sum("computed_tokens", "tokens");
+  m.push_back(
+      ratio_metric("token_hit_rate", "1", static_cast<double>(hit), static_cast<double>(input)));
+  double makespan = served.last_finish();
+  m.push_back({"makespan_s", "s", makespan, std::nullopt, std::nullopt});
+  m.push_back(ratio_metric("output_tokens_per_s", "tokens/s",
+                           static_cast<double>(served.sum("output_tokens")), makespan));
+  sum("moved_bytes", "bytes");
+  m.push_back(total_metric("gpu_kv_peak_bytes", "bytes", totals));
+  return m;
+}
+
+double mean(std::span<const double> values) {
+  return values.empty() ? nan : exact_sum(values) / static_cast<double>(values.size());
+}
+
+measured_row against_measured(std::string name, std::span<const double> simulated,
+                              std::span<const double> measured) {
+  std::vector<double> ours;
+  std::vector<double> theirs;
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
+    if (!std::isnan(simulated[i]) && measured[i] > 0) {
+      ours.push_back(simulated[i]);
+      theirs.push_back(measured[i]);
+      errors.push_back(std::abs(simulated[i] - measured[i]) / measured[i]);
+    }
+  }
+  double a = mean(ours);
+  double b = mean(theirs);
+  return {std::move(name), a, b, a / b - 1, mean(errors), static_cast<std::int64_t>(ours.size())};
+}
+
+/// (e2e - ttft) / (output - 1), as the simulated one is defined.
+std::vector<double> measured_tpot(const served_requests& served, const table& requests) {
+  std::vector<double> ttft = served.values("measured_ttft_s");
+  std::vector<double> e2e = served.values("measured_e2e_s");
+  const auto& status = requests.at("status").integers();
+  const auto& output = requests.at("output_tokens").integers();
+  std::vector<double> result;
+  for (std::size_t row = 0; row < status.size(); ++row) {
+    if (status[row] == 0) {
+      std::size_t i = result.size();
+      auto gaps = static_cast<double>(output[row] - 1);
+      result.push_back(gaps >= 1 ? (e2e[i] - ttft[i]) / gaps : nan);
+    }
+  }
+  return result;
+}
+
+std::vector<measured_row> measured_rows(const served_requests& served, const table& requests) {
+  bool ttft = served.has("measured_ttft_s");
+  bool e2e = served.has("measured_e2e_s");
+  std::vector<measured_row> rows;
+  if (ttft) {
+    rows.push_back(
+        against_measured("ttft_s", served.values("ttft_s"), served.values("measured_ttft_s")));
+  }
+  if (ttft && e2e) {
+    rows.push_back(against_measured("tpot_s", served.tpot(), measured_tpot(served, requests)));
+  }
+  if (e2e) {
+    rows.push_back(
+        against_measured("e2e_s", served.values("e2e_s"), served.values("measured_e2e_s")));
+  }
+  return rows;
+}
+
+void add_comparison(table& t, const std::string& name, const char* statistic,
+                    const contender_summary& a, const contender_summary& b, double value_a,
+                    double value_b) {
+  std::size_t i = 0;
+  for (const std::string& text : {name, std::string{statistic}, a.name, b.name}) {
+    t.columns[i++].texts().push_back(text);
+  }
+  for (double value : {value_a, value_b, value_b - value_a, nan, nan}) {
+    t.columns[i++].reals().push_back(value);
+  }
+  t.columns[i].texts().push_back("undecided");
+}
+
+void compare_metric(table& t, const contender_summary& first, const contender_summary& other,
+                    std::size_t i) {
+  const metric& a = first.metrics[i];
+  const metric& b = other.metrics[i];
+  if (!a.distribution || !b.distribution) {
+    add_comparison(t, a.name, "value", first, other, a.value, b.value);
+    return;
+  }
+  const distribution& x = *a.distribution;
+  const distribution& y = *b.distribution;
+  add_comparison(t, a.name, "mean", first, other, x.mean, y.mean);
+  add_comparison(t, a.name, "p50", first, other, x.p50, y.p50);
+  add_comparison(t, a.name, "p90", first, other, x.p90, y.p90);
+  add_comparison(t, a.name, "p99", first, other, x.p99, y.p99);
+}
+
+}  // namespace
+
+const metric& contender_summary::at(std::string_view metric_name) const {
+  auto found = std::ranges::find(metrics, metric_name, &metric::name);
+  REFRAIN_ASSERT(found != metrics.end());
+  return *found;
+}
+
+std::span<const std::string_view> summary_columns() {
+  return columns_read;
+}
+
+table totals_table() {
+  return {{text_column("name", "what is counted, over the whole run of a contender"),
+           text_column("unit", "unit of the value"),
+           integer_column("value", "", "the count, in the unit beside it")}};
+}
+
+contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
+  served_requests served{requests};
+  return {std::move(name), metrics_of(served, totals), measured_rows(served, requests)};
+}
+
+std::vector<contender_summary> summarise_run(const results_reader& results) {
+  std::vector<contender_summary> summaries;
+  for (std::size_t i = 0; i < results.run().contenders.size(); ++i) {
+    if (!results.has(i, "requests")) {
+      continue;
+    }
+    table requests = results.read(i, "requests", summary_columns());
+    std::optional<table> totals;
+    if (results.has(i, "totals")) {
+      totals = results.read(i, "totals");
+    }
+    summaries.push_back(summarise_requests(results.run().contenders[i].name, requests,
+                                           totals ? &*totals : nullptr));
+  }
+  return summaries;
+}
+
+std::vector<std::string> summary_warnings(const results_reader& results) {
+  std::vector<std::string> warnings = results.warnings();
+  if (!results.complete()) {
+    warnings.insert(warnings.begin(),
+                    "this run is incomplete: contenders may have served different requests so far");
+  }
+  return warnings;
+}
+
+table compare(std::span<const contender_summary> contenders) {
+  table t{{text_column("metric", "metric, as in run --json"),
+           text_column("statistic", "value, mean, p50, p90 or p99"),
+           text_column("a", "the first contender"), text_column("b", "the contender beside it"),
+           real_column("value_a", "", "the statistic of a, in the metric's unit"),
+           real_column("value_b", "", "the statistic of b, in the metric's unit"),
+           real_column("difference", "", "value_b - value_a, in the metric's unit"),
+           real_column("low", "", "lower end of the difference's interval; nan: none computed"),
+           real_column("high", "", "upper end of the difference's interval; nan: none computed"),
+           text_column("verdict", "b is better, worse or undecided; undecided without interval")}};
+  for (std::size_t b = 1; b < contenders.size(); ++b) {
+    for (std::size_t i = 0; i < contenders[0].metrics.size(); ++i) {
+      compare_metric(t, contenders[0], contenders[b], i);
+    }
+  }
+  return t;
+}
+
+}  // namespace refrain
