@@ -36,7 +36,7 @@ slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
 }
 
 bool kv_manager::is_left(const sequence& s, std::size_t index) const {
-  return index < s.left.size() && s.was_private[index] &&
+  return index < s.left.size() && s.left[index] != no_block &&
          (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens <= s.left_tokens &&
          pool_.is_left(s.left[index], s.id, static_cast<std::uint32_t>(index));
 }
@@ -85,7 +85,8 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
   std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
   for (std::int64_t i = 0; i < found.blocks; ++i) {
     slot_id slot = visible_slot(s, static_cast<std::size_t>(i));
-    // An unused cached block is obtainable until it is taken; a block left by this request likewise.
+    // An unused cached block is obtainable until it is taken; a block left by this request
+    // likewise.
     fresh += slot == no_slot || cache_.pins_of(slot) == 0 ? 1 : 0;
   }
   return fresh;
@@ -93,16 +94,18 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
 
 bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   REFRAIN_ASSERT(s.blocks.empty());
-  if (needed(s, found, upto) > obtainable()) {
+  auto hits = static_cast<std::size_t>(found.blocks);
+  std::int64_t need = needed(s, found, upto);
+  slot_id last = hits > 0 ? visible_slot(s, hits - 1) : no_slot;
+  bool copy = last != no_slot && writes_found_block(s, hits, upto);
+  if (!has_room(need, copy, last)) {
     return false;
   }
   policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
-  for (std::size_t i = 0; i < static_cast<std::size_t>(found.blocks); ++i) {
-    slot_id slot = visible_slot(s, i);
-    if (slot != no_slot) {
-      policy_.on_hit(slot, view(s, i));
-      cache_.pin(slot);
-      s.blocks.push_back({no_block, slot, true});
+  // All that was found is taken before anything is allocated, so it cannot be evicted for it.
+  for (std::size_t i = 0; i < hits; ++i) {
+    if (slot_id slot = visible_slot(s, i); slot != no_slot) {
+      append_found(s, slot);
     } else {
       bool reclaimed = pool_.reclaim(s.left[i], s.id, static_cast<std::uint32_t>(i));
       REFRAIN_ASSERT(reclaimed);
@@ -110,48 +113,51 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
       s.blocks.push_back({s.left[i], no_slot, false});
     }
   }
-  // Only now that all hits are pinned may anything be evicted.
-  for (held_block& held : s.blocks) {
-    if (held.slot != no_slot) {
-      use(held.slot);
-      held.block = block_of_[held.slot];
-    }
-  }
-  s.visible = s.blocks.size();
+  s.filled = hits;
   s.left.clear();
-  s.was_private.clear();
   s.left_tokens = token_count{0};
+  if (copy) {
+    copy_short_block(s, blocks_for(upto) - found.blocks);
+  }
   extend(s, upto);
   return true;
 }
 
 bool kv_manager::grow(sequence& s, token_count upto) {
-  bool copy = must_copy_short_block(s, upto);
-  if (needed(s, {}, upto) + (copy ? 1 : 0) > obtainable()) {
+  std::int64_t need = needed(s, {}, upto);
+  bool copy =
+      !s.blocks.empty() && s.blocks.back().found && writes_found_block(s, s.blocks.size(), upto);
+  if (!has_room(need, copy, s.blocks.empty() ? no_slot : s.blocks.back().slot)) {
     return false;
   }
   if (copy) {
-    copy_short_block(s);
+    copy_short_block(s, need);
   }
   extend(s, upto);
   return true;
 }
 
-// A short last block that was found must not be written by the tokens that follow it.
-bool kv_manager::must_copy_short_block(const sequence& s, token_count upto) const {
-  if (!s.short_last_block || upto <= s.input_tokens || s.blocks.size() != s.keys.size()) {
-    return false;
-  }
-  return s.blocks.back().found && room(s) > s.input_tokens;
+// A short last block that was found must not be written by the tokens that follow the prompt.
+bool kv_manager::writes_found_block(const sequence& s, std::size_t held, token_count upto) const {
+  return s.short_last_block && held == s.keys.size() && upto > s.input_tokens;
 }
 
-void kv_manager::copy_short_block(sequence& s) {
-  block_id copy = take();
-  ++used_;
-  held_block found = s.blocks.back();
-  release(found.slot);
-  s.blocks.back() = {copy, no_slot, false};
-  note_peak();
+bool kv_manager::has_room(std::int64_t need, bool copy, slot_id found) const {
+  // The only user of the block may take it out of the cache instead of copying it.
+  bool may_take_over = copy && cache_.pins_of(found) <= 1;
+  return need + (copy && !may_take_over ? 1 : 0) <= obtainable();
+}
+
+void kv_manager::copy_short_block(sequence& s, std::int64_t need) {
+  held_block& last = s.blocks.back();
+  if (obtainable() > need) {
+    block_id copy = take();
+    ++used_;
+    release(last.slot);
+    last = {copy, no_slot, false};
+    return;
+  }
+  withdraw(last);
 }
 
 void kv_manager::extend(sequence& s, token_count upto) {
@@ -166,7 +172,7 @@ void kv_manager::append(sequence& s) {
   if (findable(s, index)) {
     slot_id slot = cache_.find(s.keys[index]);
     if (slot != no_slot && filled_[slot]) {
-      append_computed(s, slot);
+      append_found(s, slot);
       return;
     }
     entry_view entry = view(s, index);
@@ -191,22 +197,17 @@ void kv_manager::append(sequence& s) {
   ++used_;
 }
 
-// Resident behind a gap: it is computed again into the same block, which is an access and no hit.
-void kv_manager::append_computed(sequence& s, slot_id resident) {
-  policy_.on_hit(resident, view(s, s.blocks.size()));
-  cache_.pin(resident);
-  use(resident);
-  s.blocks.push_back({block_of_[resident], resident, true});
-}
-
-// The slot has just been pinned: the first user brings its block into use.
-void kv_manager::use(slot_id slot) {
+// A resident block, a hit or (behind a gap) one that is computed again into the same place.
+void kv_manager::append_found(sequence& s, slot_id slot) {
+  policy_.on_hit(slot, view(s, s.blocks.size()));
+  cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
     ++used_;
     if (block_of_[slot] == no_block) {
       block_of_[slot] = take();
     }
   }
+  s.blocks.push_back({block_of_[slot], slot, true});
 }
 
 void kv_manager::release(slot_id slot) {
@@ -232,11 +233,11 @@ block_id kv_manager::take() {
 }
 
 void kv_manager::fill(sequence& s, token_count upto) {
-  while (s.visible < s.blocks.size() && end_of(s, s.visible) <= upto) {
-    if (slot_id slot = s.blocks[s.visible].slot; slot != no_slot) {
+  while (s.filled < s.blocks.size() && end_of(s, s.filled) <= upto) {
+    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot) {
       filled_[slot] = true;
     }
-    ++s.visible;
+    ++s.filled;
   }
 }
 
@@ -246,7 +247,6 @@ void kv_manager::finish(sequence& s) {
 
 void kv_manager::preempt(sequence& s, token_count computed) {
   s.left.assign(s.blocks.size(), no_block);
-  s.was_private.assign(s.blocks.size(), false);
   s.left_tokens = computed;
   let_go(s, true);
 }
@@ -262,14 +262,14 @@ void kv_manager::let_go(sequence& s, bool preempted) {
     }
   }
   s.blocks.clear();
-  s.visible = 0;
+  s.filled = 0;
 }
 
 void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
-  if (s.blocks[index].slot != no_slot && !filled_[s.blocks[index].slot]) {
-    forget_unfilled(s, index);
+  held_block& held = s.blocks[index];
+  if (held.slot != no_slot && !filled_[held.slot]) {
+    withdraw(held);  // nobody can have found what was never filled
   }
-  const held_block& held = s.blocks[index];
   if (held.slot != no_slot) {
     release(held.slot);
     return;
@@ -278,18 +278,17 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
   pool_.leave(held.block, s.id, static_cast<std::uint32_t>(index));
   if (preempted) {
     s.left[index] = held.block;
-    s.was_private[index] = true;
   }
 }
 
-// A block that was announced under its key but never filled: nobody can have found it.
-void kv_manager::forget_unfilled(sequence& s, std::size_t index) {
-  held_block& held = s.blocks[index];
+// Takes a block that only this request uses out of the cache: it becomes private.
+void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
   cache_.remove(held.slot);
   block_of_[held.slot] = no_block;
   held.slot = no_slot;
+  held.found = false;
 }
 
 entry_view kv_manager::view(const sequence& s, std::size_t index) const {

@@ -1,10 +1,12 @@
-// The KV of one executor: a pool of blocks shared by running requests and cached blocks. A block is private (of one
-// running request, or left behind by one), or findable under a key once the iteration that filled it has ended; findable
-// and unused is cached, and evictable. An allocation takes a block never used, then the private block left longest, then the
-// eviction policy's victim: memory that nobody can find goes before memory that somebody may.
+// The KV of one executor: a pool of blocks shared by running requests and cached blocks. A block is
+// private (of one running request, or left behind by one), or findable under a key once the
+// iteration that filled it has ended; findable and unused is cached, and evictable. An allocation
+// takes a block never used, then the private block left longest, then the eviction policy's victim:
+// memory that nobody can find goes before memory that somebody may.
 //
-// A request's shared blocks stay cached when it ends; its private ones (outputs, duplicates of what another request is
-// computing at the same time) are left, oldest freed first. A preempted request finds again what of both is still there.
+// A request's shared blocks stay cached when it ends; its private ones (outputs, duplicates of what
+// another request is computing at the same time) are left, oldest freed first. A preempted request
+// finds again what of both is still there.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -20,19 +22,22 @@
 
 namespace refrain {
 
+/// No physical block.
+inline constexpr block_id no_block{UINT32_MAX};
+
 /// How an executor's KV memory is laid out and governed.
 struct kv_settings {
-  std::int64_t blocks = 0;       ///< capacity of the pool
-  token_count block_tokens;      ///< tokens in a block
-  std::uint32_t slots = 0;       ///< findable blocks there can ever be at once, at most
-  eviction_needs needs;          ///< of the eviction policy
+  std::int64_t blocks = 0;   ///< capacity of the pool
+  token_count block_tokens;  ///< tokens in a block
+  std::uint32_t slots = 0;   ///< findable blocks there can ever be at once, at most
+  eviction_needs needs;      ///< of the eviction policy
 };
 
 /// One block of a request.
 struct held_block {
   block_id block;
   slot_id slot = no_slot;  ///< where it is findable; no_slot for a private block
-  bool found = false;      ///< it was there before this request: not to be written beyond the prompt
+  bool found = false;  ///< it was there before this request: not to be written beyond the prompt
 };
 
 /// The blocks of one request in an executor.
@@ -44,17 +49,17 @@ struct sequence {
   std::vector<block_key> keys;
   bool short_last_block = false;
   std::vector<held_block> blocks;  ///< in use, first block first
-  std::size_t visible = 0;         ///< leading blocks that have been filled
-  std::vector<block_id> left;      ///< private blocks before the preemption, by index
-  std::vector<bool> was_private;   ///< which of `left` are set
-  token_count left_tokens;         ///< tokens that had KV then
+  std::size_t filled = 0;          ///< leading blocks that an ended iteration has filled
+  std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
+  token_count left_tokens;     ///< tokens that had KV then
 };
 
 /// What a request finds when it wants to enter the batch.
 struct kv_match {
-  std::int64_t blocks = 0;     ///< leading blocks found
-  token_count tokens;          ///< their tokens
-  token_count pending_tokens;  ///< tokens of the blocks right behind that another request is computing
+  std::int64_t blocks = 0;  ///< leading blocks found
+  token_count tokens;       ///< their tokens
+  token_count
+      pending_tokens;  ///< tokens of the blocks right behind that another request is computing
 };
 
 /// Blocks, keys and pins of one executor. Plain object: no time, no messages.
@@ -69,10 +74,11 @@ class kv_manager {
   /// Whether the request can run when it is alone.
   bool can_ever_hold(const sequence& s) const;
 
-  /// What of the request's first `total` tokens is there now; at least one token is left to compute. Touches nothing.
+  /// What of the request's first `total` tokens is there now; at least one token is left to
+  /// compute. Touches nothing.
   kv_match match(const sequence& s, token_count total) const;
-  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing changed, when there is no
-  /// room.
+  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing
+  /// changed, when there is no room.
   bool admit(sequence& s, const kv_match& found, token_count upto);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
@@ -80,7 +86,8 @@ class kv_manager {
   void fill(sequence& s, token_count upto);
   /// The request is over: shared blocks stay cached, private ones are left.
   void finish(sequence& s);
-  /// The request is preempted with `computed` tokens: as finish, but it may reclaim its private blocks.
+  /// The request is preempted with `computed` tokens: as finish, but it may reclaim its private
+  /// blocks.
   void preempt(sequence& s, token_count computed);
   /// Tokens that fit into the request's blocks.
   token_count room(const sequence& s) const {
@@ -98,12 +105,11 @@ class kv_manager {
   std::int64_t evictions() const { return evictions_; }
   std::int64_t inserted() const { return inserted_; }
 
-  /// Conservation, for debug builds: every block is accounted for, no reference is negative or lost.
+  /// Conservation, for debug builds: every block is accounted for, no reference is negative or
+  /// lost.
   void check(const std::vector<const sequence*>& running) const;
 
  private:
-  static constexpr block_id no_block{UINT32_MAX};
-
   bool findable(const sequence& s, std::size_t index) const {
     return sharing_.shares() && index < s.keys.size();
   }
@@ -116,15 +122,15 @@ class kv_manager {
   std::int64_t obtainable() const {
     return pool_.available() + (settings_.needs.unbounded ? 0 : cache_.unpinned());
   }
-  bool must_copy_short_block(const sequence& s, token_count upto) const;
-  void copy_short_block(sequence& s);
+  bool writes_found_block(const sequence& s, std::size_t held, token_count upto) const;
+  bool has_room(std::int64_t need, bool copy, slot_id found) const;
+  void copy_short_block(sequence& s, std::int64_t need);
   void extend(sequence& s, token_count upto);
   void append(sequence& s);
-  void append_computed(sequence& s, slot_id resident);
-  void use(slot_id slot);
+  void append_found(sequence& s, slot_id slot);
   void release(slot_id slot);
   block_id take();
-  void forget_unfilled(sequence& s, std::size_t index);
+  void withdraw(held_block& held);
   void let_go(sequence& s, bool preempted);
   void let_go_of(sequence& s, std::size_t index, bool preempted);
   void note_peak();

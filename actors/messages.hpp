@@ -1,5 +1,5 @@
-// Every message between actors, and nothing else: plain structs, moved and never shared. There is no message per block and
-// none per token; the keys of a prompt travel as one vector.
+// Every message between actors, and nothing else: plain structs, moved and never shared. There is
+// no message per block and none per token; the keys of a prompt travel as one vector.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -35,7 +35,8 @@ struct prompt {
   session_id session;
   token_count input_tokens;
   token_count output_tokens;
-  /// Findable blocks, first block first: the prompt's, then those of an answer that a later prompt contains.
+  /// Findable blocks, first block first: the prompt's, then those of an answer that a later prompt
+  /// contains.
   std::vector<block_key> keys;
   bool short_last_block = false;  ///< the last key stands for a block that the prompt does not fill
 };
@@ -56,13 +57,14 @@ struct answer {
   sim_time finished{0};     ///< last token out
   std::int64_t hit_blocks = 0;
   token_count hit_tokens;
-  token_count pending_tokens;    ///< leading tokens after the hits that another request was computing
+  token_count pending_tokens;  ///< leading tokens after the hits that another request was computing
   token_count computed_tokens;   ///< prompt and output tokens that prefill computed
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
   std::int64_t preemptions = 0;
 };
 
-/// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is not the current one.
+/// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is
+/// not the current one.
 struct window_end {
   std::uint64_t window;
 };
@@ -97,7 +99,8 @@ struct executor_sample {
   std::int64_t peak_blocks = 0;    ///< most blocks used and cached so far
 };
 
-/// main program to every long-lived actor once nothing is left to happen: hand in what is still held, and end.
+/// main program to every long-lived actor once nothing is left to happen: hand in what is still
+/// held, and end.
 struct close_books {};
 
 }  // namespace refrain

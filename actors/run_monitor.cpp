@@ -35,11 +35,11 @@ void run_monitor::protect(caf::scheduled_actor* self, std::string_view who) {
     fail(name, me->system().render(error));
     me->quit(error);
   });
-  self->set_default_handler([this, name](caf::scheduled_actor*, caf::message_view& message)
-                                -> caf::result<caf::message> {
-    fail(name, "cannot handle " + message.content().stringify());
-    return caf::sec::unexpected_message;
-  });
+  self->set_default_handler(
+      [this, name](caf::scheduled_actor*, caf::message_view& message) -> caf::result<caf::message> {
+        fail(name, "cannot handle " + message.content().stringify());
+        return caf::sec::unexpected_message;
+      });
 }
 
 }  // namespace refrain

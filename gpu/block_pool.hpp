@@ -35,6 +35,11 @@ class block_pool {
   /// Ends the use of a block whose contents its owner may reclaim while nobody has taken it.
   /// `index` is the block's position in the owner's chain.
   void leave(block_id block, request_id owner, std::uint32_t index);
+  /// Whether reclaim would succeed now.
+  bool is_left(block_id block, request_id owner, std::uint32_t index) const {
+    const record& is = records_[block];
+    return is.is == state::left && is.owner == owner && is.index == index;
+  }
   /// Takes back a left block: true, and in use again, if it is still left by this owner at this
   /// index.
   bool reclaim(block_id block, request_id owner, std::uint32_t index);
