@@ -22,7 +22,7 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
-table parameter_table(const std::vector<parameter>& parameters) {
+table parameter_table(const std::vector<setting>& parameters) {
   table t{{text_column("key", "dotted key, as in a scenario"),
            text_column("value", "resolved value, as text")}};
   for (const auto& [key, value] : parameters) {
@@ -32,9 +32,9 @@ table parameter_table(const std::vector<parameter>& parameters) {
   return t;
 }
 
-std::vector<parameter> read_parameters(const hdf5::group& where) {
+std::vector<setting> read_parameters(const hdf5::group& where) {
   table t = hdf5::read_table(where.open("parameters"));
-  std::vector<parameter> parameters;
+  std::vector<setting> parameters;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     parameters.emplace_back(t.at("key").texts()[i], t.at("value").texts()[i]);
   }

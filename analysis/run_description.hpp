@@ -10,12 +10,12 @@
 namespace refrain {
 
 /// A resolved setting: dotted key and its value as text.
-using parameter = std::pair<std::string, std::string>;
+using setting = std::pair<std::string, std::string>;
 
 /// One contender: its name and every setting resolved for it.
 struct contender_description {
   std::string name;
-  std::vector<parameter> parameters;
+  std::vector<setting> parameters;
 };
 
 /// One run: its scenario as written, where its numbers come from, and its contenders in order.
@@ -26,7 +26,7 @@ struct run_description {
   std::string version;
   std::string commit;
   std::string trace_sha256;
-  std::vector<parameter> parameters;
+  std::vector<setting> parameters;
   std::vector<contender_description> contenders;
 };
 
