@@ -94,13 +94,32 @@ TEST_F(results, of_threads_that_race_are_equal_byte_for_byte) {
   EXPECT_EQ(bytes_of(in_folder("a.h5")), bytes_of(in_folder("b.h5")));
 }
 
-TEST_F(results, hold_no_trace_of_the_time_or_place_of_writing) {
+TEST_F(results, hold_no_trace_of_the_place_of_writing) {
   write_run(in_folder("a.h5"), 10);
   std::string bytes = bytes_of(in_folder("a.h5"));
+  EXPECT_EQ(bytes.find(folder_.string()), std::string::npos);
   char host[256] = {};
   ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
-  EXPECT_EQ(bytes.find(host), std::string::npos);
-  EXPECT_EQ(bytes.find(folder_.string()), std::string::npos);
+  if (std::string_view{host}.size() > 5) {  // a shorter name may stand there by chance
+    EXPECT_EQ(bytes.find(host), std::string::npos);
+  }
+}
+
+TEST_F(results, hold_no_time_of_writing_in_any_object) {
+  write_run(in_folder("a.h5"), 10, {numbered_rows(0, 3), {}, {"a warning"}, {}});
+  hdf5::file file = hdf5::file::open(in_folder("a.h5"));
+  hdf5::group root = file.root();
+  int objects = 0;
+  auto visit = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
+    EXPECT_EQ(info->atime, 0) << name;
+    EXPECT_EQ(info->mtime, 0) << name;
+    EXPECT_EQ(info->ctime, 0) << name;
+    EXPECT_EQ(info->btime, 0) << name;
+    ++*static_cast<int*>(data);
+    return 0;
+  };
+  H5Ovisit2(root.id(), H5_INDEX_NAME, H5_ITER_INC, visit, &objects, H5O_INFO_TIME);
+  EXPECT_GT(objects, 15);
 }
 
 TEST_F(results, give_back_the_description_and_the_last_tables) {
@@ -199,7 +218,7 @@ TEST_F(results, of_a_killed_run_miss_at_most_the_last_1023_rows) {
     results_reader reader{path};
     EXPECT_FALSE(reader.complete());
     table rows = reader.read(0, "requests");
-    EXPECT_GT(rows.rows() + part_rows, appended);
+    EXPECT_GE(rows.rows() + 1023, appended);
     expect_numbered(rows, rows.rows());
   }
 }
