@@ -1,6 +1,7 @@
 // Small trace files for the tests: written to a folder that goes away with the test.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "traces/error.hpp"
 #include "traces/source.hpp"
