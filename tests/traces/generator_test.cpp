@@ -212,8 +212,7 @@ TEST(generator, refuses_settings_out_of_range_by_their_key) {
   auto error = [](const generator_settings& settings) {
     return error_of([&] { make_generator(settings, 1); });
   };
-  EXPECT_EQ(error({.sessions_per_second = 0}),
-            "workload.sessions_per_second: must be a number above 0");
+  EXPECT_EQ(error({.sessions_per_second = 0}), "workload.sessions_per_second: must be 1e-6 to 1e9");
   EXPECT_EQ(error({.requests = 0}), "workload.requests: must be above 0 where sessions is 0");
   EXPECT_EQ(error({.turns_mean = 0.5}), "workload.turns_mean: must be 1 to 10,000");
   EXPECT_EQ(error({.documents = 3}), "workload.documents_per_turn: must be at most documents");

@@ -141,7 +141,7 @@ TEST_F(mooncake, every_kind_of_bad_row_says_what_is_wrong) {
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":-5,"output_length":5})"),
             "\"input_length\" is negative: -5");
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":0,"output_length":5})"),
-            "\"input_length\" is 0: 0");
+            "\"input_length\" is below 1");
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":5,"output_length":1.5})"),
             "\"output_length\" is not a whole number: 1.5");
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":"5","output_length":1})"),
