@@ -82,7 +82,11 @@ std::string signed_text(double value, const char* unit) {
 }
 
 std::string relative_text(double from, double to) {
-  return from == to ? "0.0%" : signed_text(100 * (to / from - 1), "%");
+  double percent = 100 * (to / from - 1);
+  if (percent < -99 && to > 0) {  // a thousandth is not nothing
+    return fmt::format("{:+.3f}%", percent);
+  }
+  return from == to ? "0.0%" : signed_text(percent, "%");
 }
 
 std::string count_text(double count) {
@@ -163,15 +167,13 @@ void print_requests(std::string& out, std::span<const contender_summary> contend
   bool same = std::ranges::all_of(
       contenders, [&](const contender_summary& s) { return counts(s) == counts(first); });
   if (same) {
-    out += print(counts(first)) + (contenders.size() > 1 ? " by each contender" : "");
+    out += print(counts(first)) + (contenders.size() > 1 ? " by each contender.\n" : ".\n");
   } else {
-    const char* separator = "";
     for (const contender_summary& s : contenders) {
-      out += separator + s.name + ": " + print(counts(s));
-      separator = "\n";
+      out += s.name + ": " + print(counts(s)) + ".\n";
     }
   }
-  out += "; output and recomputed in tokens.\n";
+  out += "Output and recomputed are counts of tokens.\n";
   if (contenders.size() > 1) {
     out += "Second lines: difference to " + first.name +
            ", without a confidence interval, so no contender is called better.\n";

@@ -29,7 +29,7 @@ struct metric {
   std::optional<refrain::distribution> distribution;
 };
 
-/// Simulated against measured, over the requests that have both.
+/// Simulated against measured, over the requests that have both and where the measured is positive.
 struct measured_row {
   std::string metric;
   double simulated_mean;

@@ -16,7 +16,8 @@ namespace refrain {
 /// The changes; the defaults change nothing.
 struct adaptation {
   std::uint64_t limit = 0;  ///< rows; 0 = all. The last row of a session within it is its last turn
-  token_count output_tokens;  ///< of every request; 0 = the trace's own. Measured times are dropped
+  token_count
+      output_tokens{};  ///< of every request; 0 = the trace's own. Measured times are dropped
   /// k rows of one timestamp get k sorted uniform draws in [t, t + spread), in row order; 0 = no.
   /// Later turns that wait for a think time keep their time: it is only a bound.
   sim_time spread{0};

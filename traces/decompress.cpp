@@ -22,6 +22,9 @@ class zstd_unpacker {
  public:
   using char_type = char;
 
+  // Files packed with --long ask for windows above the library's cautious default.
+  zstd_unpacker() { ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 31); }
+
   bool filter(const char*& from, const char* from_end, char*& to, char* to_end, bool is_last) {
     ZSTD_inBuffer in{from, static_cast<std::size_t>(from_end - from), 0};
     ZSTD_outBuffer out{to, static_cast<std::size_t>(to_end - to), 0};

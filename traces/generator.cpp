@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t piece_tokens_max = 1'000'000;
 constexpr double turns_max = 10'000;
+constexpr double think_seconds_max = 1e8;
+constexpr std::uint32_t contents_max = 10'000'000;
 
 content_id content_of(segment_kind kind, std::uint64_t number) {
   return content_id{mix64((static_cast<std::uint64_t>(kind) + 1) << 56 | number)};
@@ -70,15 +72,17 @@ void require(const log_normal_settings& value, const char* key) {
 }
 
 void validate(const generator_settings& s) {
-  require(s.sessions_per_second > 0 && std::isfinite(s.sessions_per_second), "sessions_per_second",
-          "must be a number above 0");
+  require(s.sessions_per_second >= 1e-6 && s.sessions_per_second <= 1e9, "sessions_per_second",
+          "must be 1e-6 to 1e9");
   require(s.sessions > 0 || s.requests > 0, "requests", "must be above 0 where sessions is 0");
   require(s.turns_mean >= 1 && s.turns_mean <= turns_max, "turns_mean", "must be 1 to 10,000");
   require(s.system_tokens >= (s.system_prompts > 0 ? 1 : 0) && s.system_tokens <= piece_tokens_max,
           "system_tokens", "must be 1 to 1e6");
   require(s.system_zipf >= 0 && s.system_zipf <= 10, "system_zipf", "must be 0 to 10");
   require(s.rag_share >= 0 && s.rag_share <= 1, "rag_share", "must be between 0 and 1");
-  require(s.rag_share == 0 || s.documents > 0, "documents", "must be above 0 where rag_share is");
+  require(s.system_prompts <= contents_max, "system_prompts", "must be at most 1e7");
+  require(s.documents <= contents_max && (s.rag_share == 0 || s.documents > 0), "documents",
+          "must be at most 1e7, and above 0 where rag_share is");
   require(s.document_zipf >= 0 && s.document_zipf <= 10, "document_zipf", "must be 0 to 10");
   require(s.rag_share == 0 || s.documents_per_turn <= s.documents, "documents_per_turn",
           "must be at most documents");
@@ -158,6 +162,7 @@ class generator final : public source {
     }
     ++sessions_;
     start_ += from_seconds(starts_.exponential(1 / settings_.sessions_per_second));
+    require(start_ < sim_time::max() / 2, "sessions_per_second", "makes the run exceed 146 years");
     history_.clear();
     turns_.clear();
     turn_ = 0;
@@ -201,8 +206,9 @@ class generator final : public source {
                           segment_kind::question});
     now.output_tokens = draw_tokens(settings_.output_tokens, outputs_);
     if (!turns_.empty()) {
-      now.think = from_seconds(
-          thinks_.log_normal(settings_.think_seconds.median, settings_.think_seconds.sigma));
+      double seconds =
+          thinks_.log_normal(settings_.think_seconds.median, settings_.think_seconds.sigma);
+      now.think = from_seconds(std::min(seconds, think_seconds_max));
     }
     return now;
   }

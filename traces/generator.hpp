@@ -22,7 +22,7 @@ struct log_normal_settings {
 
 /// What to generate. At least one of `sessions` and `requests` must be above 0.
 struct generator_settings {
-  double sessions_per_second = 1;  ///< rate of the Poisson process; above 0
+  double sessions_per_second = 1;  ///< rate of the Poisson process, 1e-6 to 1e9
   std::uint64_t sessions = 0;      ///< how many sessions; 0 = until `requests` is reached
   /// How many requests at most; the last session is cut short where it does not fit. 0 = no limit.
   std::uint64_t requests = 1000;

@@ -24,7 +24,7 @@ namespace io = boost::iostreams;
 namespace {
 
 constexpr std::streamsize stream_buffer_bytes = 1 << 16;
-constexpr std::size_t first_capacity = std::size_t{1} << 20;
+constexpr std::size_t first_capacity = std::size_t{1} << 17;
 constexpr std::size_t line_bytes_max = std::size_t{1} << 30;
 
 int open_regular_file(const std::string& path) {

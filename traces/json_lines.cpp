@@ -31,8 +31,11 @@ token_count json_tokens(json_value& value, std::string_view name, std::int64_t l
   if (value.get_int64().get(tokens) != simdjson::SUCCESS) {
     throw bad_row{quoted(name) + " is not a whole number", as_written(value)};
   }
+  if (tokens < 0) {
+    throw bad_row{quoted(name) + " is negative", std::to_string(tokens)};
+  }
   if (tokens < least) {
-    throw bad_row{quoted(name) + (tokens < 0 ? " is negative" : " is 0"), std::to_string(tokens)};
+    throw bad_row{quoted(name) + " is below " + std::to_string(least)};
   }
   if (tokens > tokens_max) {
     throw bad_row{quoted(name) + " is above 1e9", std::to_string(tokens)};

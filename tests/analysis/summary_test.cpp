@@ -28,6 +28,8 @@ TEST(quantile, is_linear_between_neighbours_as_numpy_has_it) {
   std::vector<double> tenths = {0.1, 0.2, 0.3, 0.7};
   EXPECT_EQ(quantile(tenths, 0.5), 0.25);
   EXPECT_EQ(quantile(tenths, 0.9), 0.5800000000000001);
+  std::vector<double> pair = {0.1, 0.2};
+  EXPECT_EQ(quantile(pair, 0.7), 0.17);  // from the upper neighbour; 0.16999999999999998 otherwise
   std::vector<double> one = {7};
   EXPECT_EQ(quantile(one, 0.99), 7);
   EXPECT_TRUE(std::isnan(quantile({}, 0.5)));

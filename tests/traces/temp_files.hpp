@@ -1,6 +1,9 @@
-// Small trace files for the tests: written to a folder that goes away with the test.
+// Small trace files for the tests: written to a folder that goes away with the test, plain or
+// packed, and two helpers for what the tests ask most: the message of an error and all rows of a
+// source.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "traces/error.hpp"
 #include "traces/source.hpp"
@@ -32,6 +36,7 @@ class temp_files : public testing::Test {
   /// Writes a file and returns its path.
   std::string write(const std::string& content, const std::string& name = "trace.jsonl") const {
     std::string path = (folder_ / name).string();
+    std::filesystem::remove(path);  // some file systems flush a file that is cut and written anew
     std::ofstream{path, std::ios::binary} << content;
     return path;
   }

@@ -1,0 +1,196 @@
+#include "actors/executor.hpp"
+
+#include <algorithm>
+#include <caf/all.hpp>
+
+namespace refrain {
+
+namespace {
+
+// A longer window would be planned in vain when an arrival cuts it short; results do not depend on
+// this.
+constexpr std::int64_t window_max = 1024;
+
+eviction_needs needs_of(const contender_plan& plan) {
+  return registry<eviction_entry>::find(plan.eviction.name, "policies.eviction")
+      .needs(plan.eviction.values);
+}
+
+std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_t index) {
+  const auto& entry = registry<eviction_entry>::find(plan.eviction.name, "policies.eviction");
+  return entry.make(plan.eviction.values,
+                    {.slots = plan.slots,
+                     .capacity = plan.blocks,
+                     .random = {plan.seed, "eviction " + std::to_string(index)},
+                     .ahead = plan.ahead.get()});
+}
+
+}  // namespace
+
+executor::executor(caf::actor_config& config, contender_context* context, std::uint32_t index)
+    : caf::event_based_actor{config},
+      context_{*context},
+      index_{index},
+      needs_{needs_of(context->plan)},
+      eviction_{make_eviction(context->plan, index)},
+      reuse_{registry<reuse_entry>::find(context->plan.reuse.name, "policies.reuse")
+                 .make(context->plan.reuse.values)},
+      batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
+                    .make(context->plan.batching.values)},
+      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_},
+          *eviction_,
+          *reuse_},
+      batcher_{kv_, *batching_, needs_.queue},
+      engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
+              context->plan.host_overhead},
+      next_sample_{context->plan.sample_every} {}
+
+caf::behavior executor::make_behavior() {
+  context_.monitor.protect(this, "executor " + std::to_string(index_));
+  return {
+      [this](prompt& what) {
+        sample_until_now();
+        accept(what);
+        check();
+      },
+      [this](window_end end) {
+        if (end.window == window_) {
+          sample_until_now();
+          end_window();
+          check();
+        }
+      },
+      [this](form_batch) {
+        settling_ = false;
+        form();
+        check();
+      },
+      [this](close_books) {
+        sample_until_now();
+        send(context_.recorder, sample(context_.time.now()));
+      },
+  };
+}
+
+void executor::accept(prompt& what) {
+  ++arrived_;
+  auto r = std::make_unique<live_request>();
+  r->kv.id = what.id;
+  r->kv.session = what.session;
+  r->kv.input_tokens = what.input_tokens;
+  r->kv.output_tokens = what.output_tokens;
+  r->kv.keys = std::move(what.keys);
+  r->kv.short_last_block = what.short_last_block;
+  r->result.executor = index_;
+  r->result.arrived = context_.time.now();
+  r->reply = make_response_promise();
+  if (!kv_.can_ever_hold(r->kv)) {
+    r->result.refused = refusal::larger_than_pool;
+    r->result.finished = context_.time.now();
+    ++answered_;
+    r->reply.deliver(r->result);
+    return;
+  }
+  bool could_enter = batcher_.arrival_matters();
+  batcher_.enqueue(std::move(r));
+  if (planned_ == 0) {
+    settle();
+  } else if (could_enter) {
+    shorten_window();
+  }
+}
+
+// A batch is formed after everything else that happens at this instant.
+void executor::settle() {
+  if (!settling_) {
+    settling_ = true;
+    context_.time.send_settled(caf::actor_cast<caf::actor>(this), form_batch{});
+  }
+}
+
+void executor::form() {
+  if (batcher_.form(context_.time.now())) {
+    plan_window();
+  }
+}
+
+void executor::plan_window() {
+  const batch& work = batcher_.work();
+  std::int64_t length = context_.plan.fast_forward ? std::min(batcher_.window(), window_max) : 1;
+  sim_time end = context_.time.now();
+  ends_.clear();
+  if (length == 1) {
+    ends_.push_back(end + engine_.iteration(work));
+  } else {
+    decode_line line = engine_.decode(work.decodes);
+    std::int64_t context = work.decode_context;
+    for (std::int64_t i = 0; i < length; ++i, context += work.decodes) {
+      end += line.at(context);
+      ends_.push_back(end);
+    }
+  }
+  planned_ = ends_.size();
+  schedule_window_end();
+}
+
+// An arrival may enter the batch with the first iteration that begins now or later.
+void executor::shorten_window() {
+  auto last = std::lower_bound(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(planned_),
+                               context_.time.now());
+  auto length = static_cast<std::size_t>(last - ends_.begin()) + 1;
+  if (length < planned_) {
+    planned_ = length;
+    schedule_window_end();
+  }
+}
+
+void executor::schedule_window_end() {
+  ++window_;
+  delayed_send(this, ends_[planned_ - 1] - context_.time.now(), window_end{window_});
+}
+
+void executor::end_window() {
+  iterations_ += static_cast<std::int64_t>(planned_);
+  auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
+  planned_ = 0;
+  for (auto& r : finished) {
+    r->result.finished = context_.time.now();
+    ++answered_;
+    r->reply.deliver(r->result);
+  }
+  settle();
+}
+
+// Rows of the time series are due at fixed instants; between two events nothing changes but the
+// iterations of a window.
+void executor::sample_until_now() {
+  for (; next_sample_ < context_.time.now(); next_sample_ += context_.plan.sample_every) {
+    send(context_.recorder, sample(next_sample_));
+  }
+}
+
+executor_sample executor::sample(sim_time when) const {
+  auto ended =
+      std::upper_bound(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(planned_), when);
+  executor_sample s;
+  s.executor = index_;
+  s.time = when;
+  s.running = batcher_.running();
+  s.waiting = batcher_.waiting();
+  s.used_blocks = kv_.used_blocks();
+  s.cached_blocks = kv_.cached_blocks();
+  s.iterations = iterations_ + (ended - ends_.begin());
+  s.preemptions = batcher_.preemptions();
+  s.evictions = kv_.evictions();
+  s.peak_blocks = kv_.peak_blocks();
+  return s;
+}
+
+void executor::check() const {
+  if constexpr (refrain_debug_checks) {
+    REFRAIN_ASSERT(arrived_ == answered_ + batcher_.running() + batcher_.waiting());
+    batcher_.check();
+  }
+}
+
+}  // namespace refrain

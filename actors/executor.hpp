@@ -1,0 +1,60 @@
+// An executor: one GPU or one tensor-parallel group. It owns its KV and its batch as plain objects
+// and adds time: an iteration lasts as long as the engine says, and what arrives meanwhile waits
+// for the next one. Iterations that cannot change the batch are advanced together, as a window: it
+// ends where a request completes or a block is due, or, when a request arrives that could enter,
+// with the iteration that is then under way. Windows and single steps give the same results to the
+// nanosecond.
+#pragma once
+
+#include <caf/event_based_actor.hpp>
+#include <memory>
+#include <vector>
+
+#include "actors/batcher.hpp"
+#include "actors/context.hpp"
+#include "actors/messages.hpp"
+#include "gpu/cost_model/cost_model.hpp"
+
+namespace refrain {
+
+class executor final : public caf::event_based_actor {
+ public:
+  executor(caf::actor_config& config, contender_context* context, std::uint32_t index);
+
+ protected:
+  caf::behavior make_behavior() override;
+
+ private:
+  void accept(prompt& what);
+  void form();
+  void plan_window();
+  void shorten_window();
+  void schedule_window_end();
+  void end_window();
+  void settle();
+  void sample_until_now();
+  executor_sample sample(sim_time when) const;
+  void check() const;
+
+  contender_context& context_;
+  std::uint32_t index_;
+  eviction_needs needs_;
+  std::unique_ptr<eviction> eviction_;
+  std::unique_ptr<reuse> reuse_;
+  std::unique_ptr<batching> batching_;
+  kv_manager kv_;
+  batcher batcher_;
+  cost_model engine_;
+
+  std::vector<sim_time> ends_;  // when each iteration of the window ends
+  std::size_t planned_ = 0;     // iterations of it that will be run; 0 = idle
+  std::uint64_t window_ = 0;
+  bool settling_ = false;
+  sim_time next_sample_;
+
+  std::int64_t arrived_ = 0;
+  std::int64_t answered_ = 0;
+  std::int64_t iterations_ = 0;
+};
+
+}  // namespace refrain

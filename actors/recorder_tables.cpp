@@ -1,0 +1,218 @@
+#include "actors/recorder_tables.hpp"
+
+#include <limits>
+
+namespace refrain {
+
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+// One column of a table over rows of type Row.
+template <class Row>
+struct integer_of {
+  const char* name;
+  const char* unit;
+  const char* description;
+  std::int64_t (*value)(const Row&);
+};
+template <class Row>
+struct real_of {
+  const char* name;
+  const char* unit;
+  const char* description;
+  double (*value)(const Row&);
+};
+
+bool done(const request_over& r) {
+  return r.result.refused == refusal::none;
+}
+double seconds_if_done(const request_over& r, sim_time span) {
+  return done(r) ? to_seconds(span) : undefined;
+}
+double tpot(const request_over& r) {
+  if (!done(r) || r.output_tokens < 2) {
+    return undefined;
+  }
+  double decoding = to_seconds(r.result.finished - r.result.first_token);
+  return decoding / static_cast<double>(r.output_tokens - 1);
+}
+double measured(std::int64_t ns) {
+  return ns < 0 ? undefined : to_seconds(sim_time{ns});
+}
+
+const integer_of<request_over> request_integers[] = {
+    {"request", "1", "row of the trace, from 0",
+     [](const request_over& r) -> std::int64_t { return static_cast<std::int64_t>(r.id.get()); }},
+    {"session", "1", "conversation, from 0 in order of first appearance",
+     [](const request_over& r) -> std::int64_t {
+       return static_cast<std::int64_t>(r.session.get());
+     }},
+    {"turn", "1", "place in the conversation, from 0",
+     [](const request_over& r) -> std::int64_t { return r.turn; }},
+    {"status", "1", "0 done, 1 refused",
+     [](const request_over& r) -> std::int64_t { return done(r) ? 0 : 1; }},
+    {"reason", "1", "why refused: 0 not, 1 larger than the KV pool",
+     [](const request_over& r) -> std::int64_t {
+       return static_cast<std::int64_t>(r.result.refused);
+     }},
+    {"executor", "1", "executor that served it",
+     [](const request_over& r) -> std::int64_t { return r.result.executor; }},
+    {"input_tokens", "tokens", "length of the prompt",
+     [](const request_over& r) -> std::int64_t { return r.input_tokens; }},
+    {"output_tokens", "tokens", "length of the answer",
+     [](const request_over& r) -> std::int64_t { return r.output_tokens; }},
+    {"hit_blocks", "blocks", "leading prompt blocks found at first admission",
+     [](const request_over& r) -> std::int64_t { return r.result.hit_blocks; }},
+    {"hit_tokens", "tokens", "prompt tokens not computed, at most input - 1",
+     [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
+    {"hit_tokens_gpu", "tokens", "of hit_tokens, found in GPU memory",
+     [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
+    {"hit_tokens_host", "tokens", "of hit_tokens, found in host memory",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"hit_tokens_nvme", "tokens", "of hit_tokens, found on NVMe",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"hit_tokens_remote", "tokens", "of hit_tokens, found in a remote store",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"hit_tokens_exact", "tokens", "of hit_tokens, exact prefixes",
+     [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
+    {"hit_tokens_blended", "tokens", "of hit_tokens, chunks partly recomputed",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"hit_tokens_approximate", "tokens", "of hit_tokens, KV of other text",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"stale_tokens", "tokens", "of hit_tokens, from an outdated document version",
+     [](const request_over&) -> std::int64_t { return 0; }},
+    {"pending_tokens", "tokens",
+     "tokens right behind the hits that another request was computing at admission",
+     [](const request_over& r) -> std::int64_t { return r.result.pending_tokens; }},
+    {"computed_tokens", "tokens", "tokens that prefill computed: input - hit + preempted",
+     [](const request_over& r) -> std::int64_t { return r.result.computed_tokens; }},
+    {"preempted_tokens", "tokens", "tokens computed again after preemption",
+     [](const request_over& r) -> std::int64_t { return r.result.preempted_tokens; }},
+    {"preemptions", "1", "times preempted",
+     [](const request_over& r) -> std::int64_t { return r.result.preemptions; }},
+    {"moved_bytes", "bytes", "KV moved between tiers for it",
+     [](const request_over&) -> std::int64_t { return 0; }},
+};
+
+const real_of<request_over> request_reals[] = {
+    {"arrival_s", "s", "when the session sent it",
+     [](const request_over& r) { return to_seconds(r.sent); }},
+    {"queue_s", "s", "from its arrival at the executor to its first iteration",
+     [](const request_over& r) {
+       return seconds_if_done(r, r.result.admitted - r.result.arrived);
+     }},
+    {"ttft_s", "s", "from arrival to the first output token",
+     [](const request_over& r) { return seconds_if_done(r, r.result.first_token - r.sent); }},
+    {"tpot_s", "s", "(e2e - ttft) / (output - 1); nan below two output tokens", tpot},
+    {"e2e_s", "s", "from arrival to the last output token",
+     [](const request_over& r) { return seconds_if_done(r, r.result.finished - r.sent); }},
+    {"finish_s", "s", "when the last output token was out",
+     [](const request_over& r) { return seconds_if_done(r, r.result.finished); }},
+};
+
+const real_of<request_over> measured_reals[] = {
+    {"measured_ttft_s", "s", "time to first token as the trace measured it",
+     [](const request_over& r) { return measured(r.measured_ttft_ns); }},
+    {"measured_e2e_s", "s", "time to last token as the trace measured it",
+     [](const request_over& r) { return measured(r.measured_e2e_ns); }},
+};
+
+const integer_of<executor_sample> sample_integers[] = {
+    {"executor", "1", "executor, from 0",
+     [](const executor_sample& s) -> std::int64_t { return s.executor; }},
+    {"running", "requests", "in the batch", [](const executor_sample& s) { return s.running; }},
+    {"waiting", "requests", "in the queue", [](const executor_sample& s) { return s.waiting; }},
+    {"used_blocks", "blocks", "held by running requests",
+     [](const executor_sample& s) { return s.used_blocks; }},
+    {"cached_blocks", "blocks", "findable and not held",
+     [](const executor_sample& s) { return s.cached_blocks; }},
+    {"iterations", "1", "ended since the start",
+     [](const executor_sample& s) { return s.iterations; }},
+    {"preemptions", "1", "since the start", [](const executor_sample& s) { return s.preemptions; }},
+    {"evictions", "blocks", "since the start",
+     [](const executor_sample& s) { return s.evictions; }},
+};
+
+const real_of<executor_sample> sample_reals[] = {
+    {"time_s", "s", "virtual time", [](const executor_sample& s) { return to_seconds(s.time); }},
+};
+
+template <class Columns>
+void declare_integers(table& t, const Columns& columns) {
+  for (const auto& c : columns) {
+    t.columns.push_back(integer_column(c.name, c.unit, c.description));
+  }
+}
+template <class Columns>
+void declare_reals(table& t, const Columns& columns) {
+  for (const auto& c : columns) {
+    t.columns.push_back(real_column(c.name, c.unit, c.description));
+  }
+}
+template <class Columns, class Row>
+void add_integers(table& t, std::size_t& at, const Columns& columns, const Row& row) {
+  for (const auto& c : columns) {
+    t.columns[at++].integers().push_back(c.value(row));
+  }
+}
+template <class Columns, class Row>
+void add_reals(table& t, std::size_t& at, const Columns& columns, const Row& row) {
+  for (const auto& c : columns) {
+    t.columns[at++].reals().push_back(c.value(row));
+  }
+}
+
+}  // namespace
+
+table requests_table(bool measured) {
+  table t;
+  declare_integers(t, request_integers);
+  declare_reals(t, request_reals);
+  if (measured) {
+    declare_reals(t, measured_reals);
+  }
+  return t;
+}
+
+void add_request(table& rows, const request_over& row, bool measured) {
+  std::size_t at = 0;
+  add_integers(rows, at, request_integers, row);
+  add_reals(rows, at, request_reals, row);
+  if (measured) {
+    add_reals(rows, at, measured_reals, row);
+  }
+}
+
+table executors_table() {
+  table t;
+  declare_reals(t, sample_reals);
+  declare_integers(t, sample_integers);
+  return t;
+}
+
+void add_sample(table& rows, const executor_sample& row) {
+  std::size_t at = 0;
+  add_reals(rows, at, sample_reals, row);
+  add_integers(rows, at, sample_integers, row);
+}
+
+table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last) {
+  table t{{text_column("tier", "which memory"), integer_column("executor", "1", "whose"),
+           integer_column("capacity_blocks", "blocks", "blocks it has room for"),
+           integer_column("peak_blocks", "blocks", "most blocks used and cached at once"),
+           integer_column("cached_blocks", "blocks", "findable at the end"),
+           integer_column("evicted_blocks", "blocks", "evicted in all"),
+           integer_column("block_bytes", "bytes", "size of a block, all ranks together")}};
+  for (const executor_sample& s : last) {
+    t.columns[0].texts().push_back("gpu");
+    std::int64_t values[] = {s.executor,      plan.blocks, s.peak_blocks,
+                             s.cached_blocks, s.evictions, plan.block_bytes()};
+    for (std::size_t i = 0; i < std::size(values); ++i) {
+      t.columns[i + 1].integers().push_back(values[i]);
+    }
+  }
+  return t;
+}
+
+}  // namespace refrain

@@ -1,0 +1,26 @@
+// The columns of what a recorder writes: name, unit, meaning and where the value comes from, once
+// each.
+#pragma once
+
+#include <vector>
+
+#include "actors/messages.hpp"
+#include "actors/plan.hpp"
+#include "analysis/table.hpp"
+
+namespace refrain {
+
+/// The empty `requests` table; with columns of measured times where the trace has them.
+table requests_table(bool measured);
+/// Adds a finished request to a table made by requests_table.
+void add_request(table& rows, const request_over& row, bool measured);
+
+/// The empty `executors` table: the time series.
+table executors_table();
+/// Adds a sample to it.
+void add_sample(table& rows, const executor_sample& row);
+
+/// What each executor's GPU tier did in all, from its last sample.
+table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last);
+
+}  // namespace refrain

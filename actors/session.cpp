@@ -1,0 +1,67 @@
+#include "actors/session.hpp"
+
+#include <algorithm>
+#include <caf/all.hpp>
+
+namespace refrain {
+
+session::session(caf::actor_config& config, contender_context* context)
+    : caf::event_based_actor{config}, context_{*context} {}
+
+caf::behavior session::make_behavior() {
+  context_.monitor.protect(this, "session");
+  return {
+      [this](turn& next) {
+        turns_.push_back(std::move(next.what));
+        if (turns_.size() == 1) {
+          await_next();
+        }
+      },
+      [this](turn_due) { send_next(); },
+  };
+}
+
+void session::await_next() {
+  const refrain::request& next = turns_.front();
+  sim_time due = next.arrival;
+  if (next.turn > 0) {
+    due = std::max(due, last_answer_ + next.delay);
+  }
+  delayed_send(this, std::max(due - context_.time.now(), sim_time{0}), turn_due{});
+}
+
+void session::send_next() {
+  const refrain::request& next = turns_.front();
+  sent_ = context_.time.now();
+  ++context_.injected;
+  prompt what{next.id, next.session, next.input_tokens, next.output_tokens, {}, false};
+  block_keys(next, context_.plan.keys, what.keys);
+  auto keyed = static_cast<std::int64_t>(what.keys.size()) * context_.plan.keys.block_tokens;
+  what.short_last_block = next.answer == content_id{} && keyed > next.input_tokens;
+  request(context_.retriever, caf::infinite, std::move(what)).then([this](const answer& result) {
+    receive(result);
+  });
+}
+
+void session::receive(const answer& result) {
+  const refrain::request& over = turns_.front();
+  last_answer_ = context_.time.now();
+  ++context_.over;
+  request_over row{over.id, over.session, over.turn, over.input_tokens, over.output_tokens,
+                   sent_,   result};
+  if (over.measured) {
+    row.measured_ttft_ns = over.measured->ttft.count();
+    row.measured_e2e_ns = over.measured->e2e.count();
+  }
+  send(context_.recorder, std::move(row));
+  send(context_.population, turn_over{});
+  bool last = over.last_turn;
+  turns_.pop_front();
+  if (!turns_.empty()) {
+    await_next();
+  } else if (last) {
+    quit();
+  }
+}
+
+}  // namespace refrain
