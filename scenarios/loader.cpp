@@ -152,9 +152,9 @@ class run_loader {
 
     eviction_needs needs = needs_of(plan.eviction);
     if (needs.sessions && !workload_.info.has_sessions) {
-      throw input_error{settings.where("policies.eviction"),
-                        fmt::format("\"{}\" needs sessions, and this trace has none",
-                                    plan.eviction.name)};
+      throw input_error{
+          settings.where("policies.eviction"),
+          fmt::format("\"{}\" needs sessions, and this trace has none", plan.eviction.name)};
     }
     const workload_survey& counts = survey(plan.keys, needs.future);
     plan_.workload.requests = counts.requests;
@@ -204,8 +204,8 @@ class run_loader {
     auto keys = static_cast<std::int64_t>(counts.keys);
     std::int64_t most = needs.unbounded ? keys : std::min(plan.blocks, keys);
     if (most >= no_slot.get()) {
-      throw input_error{"workload", fmt::format("{} different blocks are more than 2^32 - 2",
-                                                print_count(most))};
+      throw input_error{
+          "workload", fmt::format("{} different blocks are more than 2^32 - 2", print_count(most))};
     }
     return static_cast<std::uint32_t>(std::max<std::int64_t>(most, 1));
   }
@@ -263,8 +263,9 @@ class run_loader {
   }
 
   void describe_bounds() {
-    plan_.bounds = {{text_column("bound", "what is bounded: an endless cache, one request after "
-                                          "the other in trace order"),
+    plan_.bounds = {{text_column("bound",
+                                 "what is bounded: an endless cache, one request after "
+                                 "the other in trace order"),
                      integer_column("block_tokens", "tokens", "tokens of a KV block"),
                      integer_column("full_blocks_only", "", "1: short last blocks are not shared"),
                      integer_column("requests", "requests", "requests of the workload"),

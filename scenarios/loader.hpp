@@ -15,10 +15,10 @@ namespace refrain {
 
 /// What the command line asks for.
 struct run_request {
-  std::string scenario;             ///< path of the file
-  std::vector<std::string> sets;    ///< "KEY=VALUE", in order
-  std::vector<std::string> only;    ///< names of contenders; empty = all
-  std::optional<std::int64_t> seed; ///< instead of the scenario's
+  std::string scenario;              ///< path of the file
+  std::vector<std::string> sets;     ///< "KEY=VALUE", in order
+  std::vector<std::string> only;     ///< names of contenders; empty = all
+  std::optional<std::int64_t> seed;  ///< instead of the scenario's
 };
 
 /// A run, ready to start.

@@ -28,8 +28,7 @@ const std::vector<setting_rule>& rules() {
       {"workload.serial", boolean, "false", "the next request only after the last is done"},
       {"workload.output_tokens", integer, "0", "of every request; 0 = the trace's own", false, 0,
        1e9},
-      {"workload.bad_rows", choice, "stop", "what a wrong row does", false, 0, 0,
-       {"stop", "drop"}},
+      {"workload.bad_rows", choice, "stop", "what a wrong row does", false, 0, 0, {"stop", "drop"}},
       {"workload.block_tokens", integer, "0", "tokens per id in the file; 0 = the format's own",
        false, 0, tokens_max},
 

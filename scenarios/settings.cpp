@@ -51,9 +51,7 @@ std::string place_of(const std::string& where, std::string_view key) {
 class checker {
  public:
   checker(const setting_rule& rule, const written_value& written, const std::string& where)
-      : rule_{rule},
-        written_{written},
-        where_{place_of(where, rule.key)} {
+      : rule_{rule}, written_{written}, where_{place_of(where, rule.key)} {
     value_.where = where;
   }
 

@@ -27,11 +27,11 @@ using written_value =
 
 /// A checked value.
 struct setting_value {
-  std::string where;        ///< "FILE:LINE", "--set " or "--set contender.NAME."; empty for a default
-  std::string text;         ///< as a person would write it; a policy's name
-  double number = 0;        ///< integers, reals, booleans, shares; durations in seconds
-  sim_time time{0};         ///< durations
-  std::string path;         ///< paths and resources: resolved
+  std::string where;  ///< "FILE:LINE", "--set " or "--set contender.NAME."; empty for a default
+  std::string text;   ///< as a person would write it; a policy's name
+  double number = 0;  ///< integers, reals, booleans, shares; durations in seconds
+  sim_time time{0};   ///< durations
+  std::string path;   ///< paths and resources: resolved
   given_parameters values;  ///< policies
 };
 
@@ -46,7 +46,8 @@ class scenario_settings {
   /// The defaults of the schema.
   static scenario_settings defaults();
 
-  /// Adds a value to this layer. Throws input_error where tiers.gpu.share and tiers.gpu.blocks meet.
+  /// Adds a value to this layer. Throws input_error where tiers.gpu.share and tiers.gpu.blocks
+  /// meet.
   void add(std::string_view key, setting_value value);
   /// Puts a layer on top of this one; a share gives way to blocks above it and the other way round.
   void cover(const scenario_settings& above);

@@ -115,10 +115,9 @@ void warn_of_dropped(const row_counts& counts, std::vector<std::string>& warning
 source_opener open_file(const scenario_settings& settings, const std::string& file,
                         scanned_workload& workload) {
   const std::string& format = settings.text("workload.format");
-  source_options options{
-      .path = settings.required("workload.path", file).path,
-      .block_tokens = token_count{settings.integer("workload.block_tokens")},
-      .drop_bad_rows = settings.text("workload.bad_rows") == "drop"};
+  source_options options{.path = settings.required("workload.path", file).path,
+                         .block_tokens = token_count{settings.integer("workload.block_tokens")},
+                         .drop_bad_rows = settings.text("workload.bad_rows") == "drop"};
   trace_summary summary = scan_trace(format, options);
   if (!summary.info.has_lengths) {
     throw input_error{settings.where("workload.format"),
@@ -175,9 +174,8 @@ workload_survey survey_workload(source& rows, const key_scheme& scheme, bool wit
     while (hits < looked_up && seen.contains(keys[hits])) {
       ++hits;
     }
-    std::int64_t hit_tokens =
-        std::min<std::int64_t>(static_cast<std::int64_t>(hits) * scheme.block_tokens,
-                               row.input_tokens - 1);
+    std::int64_t hit_tokens = std::min<std::int64_t>(
+        static_cast<std::int64_t>(hits) * scheme.block_tokens, row.input_tokens - 1);
     std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
     std::int64_t filled = (kept + scheme.block_tokens - 1) / scheme.block_tokens;
     result.longest_blocks = std::max(result.longest_blocks, filled);

@@ -32,11 +32,11 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
 /// cache that serves one request after the other; a prompt's last token is always computed.
 struct workload_survey {
   std::uint64_t requests = 0;
-  std::uint64_t sessions = 0;        ///< equals requests where the trace has none
-  std::uint64_t keys = 0;            ///< different ones
-  std::uint64_t blocks = 0;          ///< looked up by prompts
-  std::uint64_t hit_blocks = 0;      ///< of these
-  std::int64_t longest_blocks = 0;   ///< that the longest request fills
+  std::uint64_t sessions = 0;       ///< equals requests where the trace has none
+  std::uint64_t keys = 0;           ///< different ones
+  std::uint64_t blocks = 0;         ///< looked up by prompts
+  std::uint64_t hit_blocks = 0;     ///< of these
+  std::int64_t longest_blocks = 0;  ///< that the longest request fills
   std::int64_t input_tokens = 0;
   std::int64_t hit_tokens = 0;
   std::shared_ptr<const future> ahead;  ///< where asked for
