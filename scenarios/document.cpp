@@ -122,6 +122,9 @@ struct scenario_document::reader {
             const contender_section* contender) {
     for (const auto& [key, node] : table) {
       std::string name = prefix + std::string{key.str()};
+      if (contender != nullptr && name == "name") {
+        continue;
+      }
       const setting_rule* rule = find_rule(name);
       if (rule != nullptr) {
         read_value(*rule, key, node, into, contender);
@@ -157,7 +160,7 @@ struct scenario_document::reader {
     }
   }
 
-  void read_contender(toml::table table) {
+  void read_contender(const toml::table& table) {
     contender_section next;
     next.where = fmt::format("{}:{}", document.file_, table.source().begin.line);
     const toml::node* name = table.get("name");
@@ -166,7 +169,6 @@ struct scenario_document::reader {
     }
     next.name = name->as_string()->get();
     check_name(next);
-    table.erase("name");
     read(table, "", next.own, &next);
     document.contenders_.push_back(std::move(next));
   }
