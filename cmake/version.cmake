@@ -1,0 +1,20 @@
+# Writes HEADER with the program's version and the commit it is built from, only when that changed.
+execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${SOURCE}
+                OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
+if(failed)
+  set(commit "unknown")
+else()
+  execute_process(COMMAND git status --porcelain --untracked-files=no WORKING_DIRECTORY ${SOURCE}
+                  OUTPUT_VARIABLE changes ERROR_QUIET)
+  if(changes)
+    string(APPEND commit "-dirty")
+  endif()
+endif()
+set(text "#pragma once\n\nnamespace refrain {\n\ninline constexpr char program_version[] = \"${VERSION}\";\ninline constexpr char program_commit[] = \"${commit}\";\n\n}  // namespace refrain\n")
+set(old "")
+if(EXISTS ${HEADER})
+  file(READ ${HEADER} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${HEADER} "${text}")
+endif()

@@ -1,0 +1,297 @@
+// The one file that knows TOML. A policy's parameters become text here, since the registry checks
+// them as text whether they come from a scenario or from a command line.
+#include "scenarios/document.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace refrain {
+
+namespace {
+
+/// A scalar as text; nothing for tables, arrays and dates.
+std::optional<std::string> scalar_text(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) {
+    return flag->get() ? "true" : "false";
+  }
+  if (const auto* integer = node.as_integer()) {
+    return fmt::format("{}", integer->get());
+  }
+  if (const auto* real = node.as_floating_point()) {
+    return fmt::format("{}", real->get());
+  }
+  if (const auto* string = node.as_string()) {
+    return string->get();
+  }
+  return std::nullopt;
+}
+
+/// Monostate where the table is no policy.
+written_value policy_of(const toml::table& table) {
+  written_policy policy;
+  for (const auto& [name, node] : table) {
+    std::optional<std::string> value = scalar_text(node);
+    if (!value) {
+      return std::monostate{};
+    }
+    if (name.str() == "name" && node.is_string()) {
+      policy.name = *value;
+    } else {
+      policy.values.emplace_back(std::string{name.str()}, *value);
+    }
+  }
+  return policy.name.empty() ? written_value{} : written_value{policy};
+}
+
+written_value value_of(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) {
+    return flag->get();
+  }
+  if (const auto* integer = node.as_integer()) {
+    return integer->get();
+  }
+  if (const auto* real = node.as_floating_point()) {
+    return real->get();
+  }
+  if (const auto* string = node.as_string()) {
+    return string->get();
+  }
+  return node.is_table() ? policy_of(*node.as_table()) : written_value{};
+}
+
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+toml::table parse_file(const std::string& file, const std::string& text) {
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw input_error{fmt::format("{}:{}", file, error.source().begin.line),
+                      one_line(std::string{error.description()})};
+  }
+}
+
+/// The value of --set: TOML where it is TOML, else the text itself.
+written_value parse_value(const std::string& text) {
+  if (text.find('\n') == std::string::npos) {
+    try {
+      toml::table table = toml::parse("value = " + text);
+      return value_of(*table.get("value"));
+    } catch (const toml::parse_error&) {
+      return text;
+    }
+  }
+  return text;
+}
+
+bool holds_words(setting_type type) {
+  return type == setting_type::text || type == setting_type::path ||
+         type == setting_type::resource || type == setting_type::choice;
+}
+
+/// Words may look like numbers.
+written_value value_for(const setting_rule& rule, const std::string& text) {
+  written_value value = parse_value(text);
+  bool is_string = std::holds_alternative<std::string>(value);
+  return holds_words(rule.type) && !is_string ? written_value{text} : value;
+}
+
+}  // namespace
+
+struct scenario_document::reader {
+  scenario_document& document;
+
+  std::string place(const toml::key& key) const {
+    return fmt::format("{}:{}", document.file_, key.source().begin.line);
+  }
+  std::string folder() const {
+    return std::filesystem::path{document.file_}.parent_path().string();
+  }
+
+  /// Reads a table's keys into a layer; `contender` is nullptr for the scenario's own.
+  void read(const toml::table& table, const std::string& prefix, scenario_settings& into,
+            const contender_section* contender) {
+    for (const auto& [key, node] : table) {
+      std::string name = prefix + std::string{key.str()};
+      if (contender != nullptr && name == "name") {
+        continue;
+      }
+      const setting_rule* rule = find_rule(name);
+      if (rule != nullptr) {
+        read_value(*rule, key, node, into, contender);
+      } else if (contender == nullptr && name == "contender") {
+        read_contenders(key, node);
+      } else if (!is_table_of_schema(name)) {
+        throw input_error{place(key), unknown_key(name)};
+      } else if (!node.is_table()) {
+        throw input_error{place(key), name + ": expected a table, [" + name + "]"};
+      } else {
+        read(*node.as_table(), name + ".", into, contender);
+      }
+    }
+  }
+
+  void read_value(const setting_rule& rule, const toml::key& key, const toml::node& node,
+                  scenario_settings& into, const contender_section* contender) {
+    std::string where = place(key);
+    if (contender != nullptr && !rule.per_contender) {
+      throw input_error{where, fmt::format("{} cannot differ between contenders", rule.key)};
+    }
+    into.add(rule.key, check_setting(rule, value_of(node), where, folder()));
+  }
+
+  void read_contenders(const toml::key& key, const toml::node& node) {
+    const toml::array* sections = node.as_array();
+    if (sections == nullptr || sections->empty() || !sections->is_homogeneous<toml::table>()) {
+      throw input_error{place(key), "contender: expected [[contender]] tables"};
+    }
+    document.has_contenders_ = true;
+    for (const toml::node& section : *sections) {
+      read_contender(*section.as_table());
+    }
+  }
+
+  void read_contender(const toml::table& table) {
+    contender_section next;
+    next.where = fmt::format("{}:{}", document.file_, table.source().begin.line);
+    const toml::node* name = table.get("name");
+    if (name == nullptr || !name->is_string()) {
+      throw input_error{next.where, "a contender needs a name in quotes"};
+    }
+    next.name = name->as_string()->get();
+    check_name(next);
+    read(table, "", next.own, &next);
+    document.contenders_.push_back(std::move(next));
+  }
+
+  void check_name(const contender_section& next) const {
+    bool is_bad = next.name.empty() || next.name == "." || next.name == ".." ||
+                  std::ranges::any_of(next.name, [](char c) {
+                    return c == '/' || (static_cast<unsigned char>(c) < 32);
+                  });
+    if (is_bad) {
+      throw input_error{next.where, "a contender's name must not be empty nor contain \"/\""};
+    }
+    for (const contender_section& other : document.contenders_) {
+      if (other.name == next.name) {
+        throw input_error{next.where, fmt::format("two contenders are named \"{}\"; the other is "
+                                                  "at {}",
+                                                  next.name, other.where)};
+      }
+    }
+  }
+};
+
+scenario_document scenario_document::read(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw input_error{path, "is a folder; expected a scenario file"};
+  }
+  std::ifstream stream{path, std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  if (!stream) {
+    throw input_error{path, "cannot be read; expected a scenario file"};
+  }
+  return {path, std::move(text)};
+}
+
+scenario_document::scenario_document(std::string file, std::string text)
+    : file_{std::move(file)}, text_{std::move(text)} {
+  toml::table table = parse_file(file_, text_);
+  reader{*this}.read(table, "", written_, nullptr);
+  if (!has_contenders_) {
+    add_standard_contender();
+  }
+}
+
+void scenario_document::add_standard_contender() {
+  scenario_settings base = resolved();
+  bool reuses = base.text("policies.reuse") != "none";
+  contenders_.assign(1, {});
+  contenders_[0].name = reuses ? base.text("policies.eviction") : "none";
+  contenders_[0].where = file_;
+}
+
+contender_section& scenario_document::contender_of(std::string_view rest,
+                                                   std::string_view assignment) {
+  contender_section* best = nullptr;
+  std::vector<std::string_view> names;
+  for (contender_section& each : contenders_) {
+    names.push_back(each.name);
+    bool fits = rest.starts_with(each.name + ".");
+    if (fits && (best == nullptr || each.name.size() > best->name.size())) {
+      best = &each;
+    }
+  }
+  if (best == nullptr) {
+    // Names may contain dots, so a key that the schema knows tells where the name ends.
+    std::size_t end = rest.find('.');
+    for (std::size_t dot = end; dot != std::string_view::npos; dot = rest.find('.', dot + 1)) {
+      if (find_rule(rest.substr(dot + 1)) != nullptr) {
+        end = dot;
+        break;
+      }
+    }
+    throw input_error{fmt::format("--set {}", assignment),
+                      unknown_name("contender", rest.substr(0, end), names)};
+  }
+  return *best;
+}
+
+void scenario_document::set(std::string_view assignment) {
+  std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw input_error{fmt::format("--set {}", assignment), "expected KEY=VALUE"};
+  }
+  std::string_view key = assignment.substr(0, equals);
+  std::string value{assignment.substr(equals + 1)};
+  std::string_view name = key;
+  std::string where = "--set ";
+  scenario_settings* into = &sets_;
+  constexpr std::string_view contender_table = "contender.";
+  if (key.starts_with(contender_table)) {
+    contender_section& one = contender_of(key.substr(contender_table.size()), key);
+    where = fmt::format("--set contender.{}.", one.name);
+    name = key.substr(contender_table.size() + one.name.size() + 1);
+    into = &one.own_sets;
+  }
+  const setting_rule* rule = find_rule(name);
+  if (rule == nullptr) {
+    throw input_error{fmt::format("--set {}", key), unknown_key(name)};
+  }
+  if (into != &sets_ && !rule->per_contender) {
+    throw input_error{fmt::format("--set {}", key),
+                      fmt::format("{} cannot differ between contenders", name)};
+  }
+  into->add(name, check_setting(*rule, value_for(*rule, value), where, ""));
+  if (!has_contenders_ && into == &sets_) {
+    contender_section only = contenders_[0];
+    add_standard_contender();
+    contenders_[0].own_sets = only.own_sets;
+  }
+}
+
+scenario_settings scenario_document::resolved() const {
+  scenario_settings all = scenario_settings::defaults();
+  all.cover(written_);
+  all.cover(sets_);
+  return all;
+}
+
+scenario_settings scenario_document::resolved(const contender_section& contender) const {
+  scenario_settings all = resolved();
+  all.cover(contender.own);
+  all.cover(contender.own_sets);
+  return all;
+}
+
+}  // namespace refrain

@@ -1,0 +1,306 @@
+// Contenders that cut prompts alike share one pass over the workload and one future.
+#include "scenarios/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "gpu/capacity.hpp"
+#include "policies/batching.hpp"
+#include "policies/eviction.hpp"
+#include "policies/reuse.hpp"
+#include "policies/routing.hpp"
+#include "refrain_version.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/workload.hpp"
+#include "traces/quantity.hpp"
+
+namespace refrain {
+
+namespace {
+
+constexpr std::int64_t standard_block_tokens = 16;
+
+template <class Entry>
+policy_choice choose(const scenario_settings& settings) {
+  std::string key = fmt::format("policies.{}", Entry::kind);
+  const setting_value& value = settings.at(key);
+  const Entry& entry = registry<Entry>::find(value.text, settings.where(key));
+  return {value.text, parameters{entry.info.parameters, value.values, settings.where(key)}};
+}
+
+eviction_needs needs_of(const policy_choice& eviction) {
+  return registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
+}
+
+/// Adds a row about one contender's settings, policies with their parameters.
+void describe_policy(const policy_choice& choice, std::string_view key,
+                     std::vector<setting>& into) {
+  into.emplace_back(key, choice.name);
+  for (const auto& [name, text] : choice.values.texts()) {
+    into.emplace_back(fmt::format("{}.{}", key, name), text);
+  }
+}
+
+class run_loader {
+ public:
+  explicit run_loader(const run_request& request)
+      : request_{request}, document_{scenario_document::read(request.scenario)} {
+    for (const std::string& assignment : request.sets) {
+      document_.set(assignment);
+    }
+    if (request.seed) {
+      document_.set(fmt::format("seed={}", *request.seed));
+    }
+    base_ = document_.resolved();
+  }
+
+  run_plan load() {
+    std::vector<const contender_section*> chosen = chosen_contenders();
+    for (const contender_section* each : chosen) {
+      check_policies(*each);
+    }
+    workload_ = scan_workload(base_, document_.file());
+    plan_.warnings = workload_.warnings;
+    plan_.workload.open = workload_.open;
+    plan_.workload.info = workload_.info;
+    plan_.workload.serial = base_.boolean("workload.serial");
+    describe_run();
+    for (const contender_section* each : chosen) {
+      add_contender(*each);
+    }
+    describe_bounds();
+    return std::move(plan_);
+  }
+
+ private:
+  using cut_name = std::pair<std::int64_t, bool>;
+
+  std::vector<const contender_section*> chosen_contenders() const {
+    std::vector<std::string_view> names;
+    for (const contender_section& each : document_.contenders()) {
+      names.push_back(each.name);
+    }
+    for (const std::string& name : request_.only) {
+      if (std::ranges::find(names, name) == names.end()) {
+        throw input_error{"--only", unknown_name("contender", name, names)};
+      }
+    }
+    std::vector<const contender_section*> chosen;
+    for (const contender_section& each : document_.contenders()) {
+      if (request_.only.empty() ||
+          std::ranges::find(request_.only, each.name) != request_.only.end()) {
+        chosen.push_back(&each);
+      }
+    }
+    return chosen;
+  }
+
+  /// Cheap to check, so it comes before the trace is read.
+  void check_policies(const contender_section& contender) const {
+    scenario_settings settings = document_.resolved(contender);
+    choose<reuse_entry>(settings);
+    choose<eviction_entry>(settings);
+    choose<batching_entry>(settings);
+    choose<routing_entry>(settings);
+  }
+
+  key_scheme scheme_of(const scenario_settings& settings) const {
+    std::int64_t block = settings.integer("kv.block_tokens");
+    std::int64_t own = workload_.info.block_tokens;
+    if (block == 0) {
+      block = own > 0 ? own : standard_block_tokens;
+    }
+    return {token_count{block}, token_count{own}, settings.boolean("kv.full_blocks_only")};
+  }
+
+  const workload_survey& survey(const key_scheme& scheme, bool with_future) {
+    workload_survey& known = surveys_[{scheme.block_tokens, scheme.full_blocks_only}];
+    if (known.requests == 0 || (with_future && known.ahead == nullptr)) {
+      known = survey_workload(*workload_.open(), scheme, with_future);
+    }
+    return known;
+  }
+
+  void add_contender(const contender_section& contender) {
+    scenario_settings settings = document_.resolved(contender);
+    try {
+      plan_contender(contender.name, settings);
+    } catch (const input_error& error) {
+      throw settings.located(error);
+    }
+  }
+
+  void plan_contender(const std::string& name, const scenario_settings& settings) {
+    contender_plan plan{.name = name, .keys = scheme_of(settings)};
+    plan.seed = static_cast<std::uint64_t>(settings.integer("seed"));
+    plan.reuse = choose<reuse_entry>(settings);
+    plan.eviction = choose<eviction_entry>(settings);
+    plan.batching = choose<batching_entry>(settings);
+    plan.routing = choose<routing_entry>(settings);
+    plan.model = load_model(settings.required("model.name", document_.file()).path);
+    plan.gpu = load_profile(settings.required("hardware.gpu", document_.file()).path);
+    plan.tensor_parallel = settings.integer("hardware.tensor_parallel");
+    plan.executors = executors(settings);
+    plan.host_overhead = settings.time("hardware.host_overhead");
+    plan.retrieval_latency = settings.time("retriever.latency");
+    plan.fast_forward = settings.boolean("execution.fast_forward");
+    plan.sample_every = settings.time("results.sample_every");
+    plan.blocks = blocks(settings, plan);
+
+    eviction_needs needs = needs_of(plan.eviction);
+    if (needs.sessions && !workload_.info.has_sessions) {
+      throw input_error{
+          settings.where("policies.eviction"),
+          fmt::format("\"{}\" needs sessions, and this trace has none", plan.eviction.name)};
+    }
+    const workload_survey& counts = survey(plan.keys, needs.future);
+    plan_.workload.requests = counts.requests;
+    plan.ahead = needs.future ? counts.ahead : nullptr;
+    plan.slots = slots(plan, needs, counts);
+    warn_of_refusals(plan, counts);
+    describe(settings, plan);
+    plan_.contenders.push_back(std::move(plan));
+  }
+
+  static std::int64_t executors(const scenario_settings& settings) {
+    std::int64_t count = settings.integer("hardware.count");
+    std::int64_t ranks = settings.integer("hardware.tensor_parallel");
+    if (count % ranks != 0) {
+      throw input_error{settings.where("hardware.count"),
+                        fmt::format("{} GPUs cannot be split into groups of "
+                                    "hardware.tensor_parallel = {}",
+                                    count, ranks)};
+    }
+    return count / ranks;
+  }
+
+  std::int64_t blocks(const scenario_settings& settings, const contender_plan& plan) {
+    std::int64_t block = plan.keys.block_tokens;
+    if (!settings.has("tiers.gpu.blocks")) {
+      return kv_blocks(plan.gpu, plan.model, plan.tensor_parallel,
+                       settings.number("tiers.gpu.share"), block);
+    }
+    std::int64_t asked = settings.integer("tiers.gpu.blocks");
+    plan.model.check_tensor_parallel(plan.tensor_parallel);
+    std::int64_t most = max_kv_blocks(plan.gpu, plan.model, plan.tensor_parallel, block);
+    if (asked > most) {
+      std::string text =
+          fmt::format("{} blocks of {} tokens do not fit: {} holds at most {} beside {}",
+                      print_count(asked), block, plan.gpu.name, print_count(most), plan.model.name);
+      if (!plan_.workload.serial) {
+        throw input_error{settings.where("tiers.gpu.blocks"), text};
+      }
+      plan_.warnings.push_back(fmt::format(
+          "{}: tiers.gpu.blocks: {}; this serial run is for its counts only", plan.name, text));
+    }
+    return asked;
+  }
+
+  static std::uint32_t slots(const contender_plan& plan, const eviction_needs& needs,
+                             const workload_survey& counts) {
+    auto keys = static_cast<std::int64_t>(counts.keys);
+    std::int64_t most = needs.unbounded ? keys : std::min(plan.blocks, keys);
+    if (most >= no_slot.get()) {
+      throw input_error{
+          "workload", fmt::format("{} different blocks are more than 2^32 - 2", print_count(most))};
+    }
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(most, 1));
+  }
+
+  void warn_of_refusals(const contender_plan& plan, const workload_survey& counts) {
+    if (counts.longest_blocks > plan.blocks) {
+      plan_.warnings.push_back(
+          fmt::format("{}: the longest request takes {} blocks and the pool has {}: requests that "
+                      "cannot fit are refused",
+                      plan.name, print_count(counts.longest_blocks), print_count(plan.blocks)));
+    }
+  }
+
+  void describe_run() {
+    run_description& run = plan_.description;
+    run.name = base_.has("name") ? base_.text("name") : stem();
+    run.scenario = document_.text();
+    run.seed = static_cast<std::uint64_t>(base_.integer("seed"));
+    run.version = program_version;
+    run.commit = program_commit;
+    run.trace_sha256 = workload_.sha256;
+    bool generated = base_.text("workload.format") == "generator";
+    for (const setting_rule& rule : scenario_schema()) {
+      bool idle = !generated && rule.key.starts_with("workload.generator.");
+      if (!rule.per_contender && !idle && base_.has(rule.key)) {
+        run.parameters.emplace_back(rule.key, base_.text(rule.key));
+      }
+    }
+  }
+
+  std::string stem() const {
+    std::string name = document_.file().substr(document_.file().rfind('/') + 1);
+    return name.substr(0, name.rfind('.'));
+  }
+
+  void describe(const scenario_settings& settings, const contender_plan& plan) {
+    contender_description& about = plan_.description.contenders.emplace_back();
+    about.name = plan.name;
+    for (const setting_rule& rule : scenario_schema()) {
+      if (!rule.per_contender) {
+        continue;
+      }
+      if (rule.key == "kv.block_tokens") {
+        about.parameters.emplace_back(rule.key, fmt::format("{}", plan.keys.block_tokens.get()));
+      } else if (rule.key == "tiers.gpu.blocks") {
+        about.parameters.emplace_back(rule.key, fmt::format("{}", plan.blocks));
+      } else if (rule.type != setting_type::policy && settings.has(rule.key)) {
+        about.parameters.emplace_back(rule.key, settings.text(rule.key));
+      }
+    }
+    describe_policy(plan.reuse, "policies.reuse", about.parameters);
+    describe_policy(plan.eviction, "policies.eviction", about.parameters);
+    describe_policy(plan.batching, "policies.batching", about.parameters);
+    describe_policy(plan.routing, "policies.routing", about.parameters);
+  }
+
+  void describe_bounds() {
+    plan_.bounds = {{text_column("bound",
+                                 "what is bounded: an endless cache, one request after "
+                                 "the other in trace order"),
+                     integer_column("block_tokens", "tokens", "tokens of a KV block"),
+                     integer_column("full_blocks_only", "", "1: short last blocks are not shared"),
+                     integer_column("requests", "requests", "requests of the workload"),
+                     integer_column("unique_blocks", "blocks", "different blocks"),
+                     integer_column("blocks", "blocks", "blocks of all prompts"),
+                     integer_column("hit_blocks", "blocks", "leading blocks found"),
+                     integer_column("input_tokens", "tokens", "tokens of all prompts"),
+                     integer_column("hit_tokens", "tokens",
+                                    "tokens of the leading blocks found, a prompt's last token "
+                                    "never")}};
+    for (const auto& [name, counts] : surveys_) {
+      plan_.bounds.columns[0].texts().push_back("endless cache");
+      std::size_t at = 1;
+      for (std::uint64_t value :
+           {static_cast<std::uint64_t>(name.first), std::uint64_t{name.second}, counts.requests,
+            counts.keys, counts.blocks, counts.hit_blocks,
+            static_cast<std::uint64_t>(counts.input_tokens),
+            static_cast<std::uint64_t>(counts.hit_tokens)}) {
+        plan_.bounds.columns[at++].integers().push_back(static_cast<std::int64_t>(value));
+      }
+    }
+  }
+
+  const run_request& request_;
+  scenario_document document_;
+  scenario_settings base_;
+  scanned_workload workload_;
+  run_plan plan_;
+  std::map<cut_name, workload_survey> surveys_;
+};
+
+}  // namespace
+
+run_plan load_run(const run_request& request) {
+  return run_loader{request}.load();
+}
+
+}  // namespace refrain

@@ -1,0 +1,155 @@
+// `refrain run`: load and check, run the contenders, compare them, merge the results. Until the
+// very end the result file's name holds nothing new: a run that fails leaves its parts, bad input
+// leaves nothing.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include "actors/contender.hpp"
+#include "analysis/results_layout.hpp"
+#include "analysis/results_writer.hpp"
+#include "scenarios/arguments.hpp"
+#include "scenarios/commands.hpp"
+#include "scenarios/loader.hpp"
+#include "scenarios/run_checks.hpp"
+#include "scenarios/run_contenders.hpp"
+#include "scenarios/run_document.hpp"
+
+namespace refrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_taken(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error) || fs::exists(parts_folder(path), error);
+}
+
+/// STEM-SEED.h5 in the working directory, or the first of STEM-SEED-2.h5, ... that is free.
+fs::path free_name(const std::string& scenario, std::uint64_t seed) {
+  std::string stem = fmt::format("{}-{}", fs::path{scenario}.stem().string(), seed);
+  fs::path path = stem + ".h5";
+  for (int i = 2; is_taken(path); ++i) {
+    path = fmt::format("{}-{}.h5", stem, i);
+  }
+  return path;
+}
+
+/// Refuses a name that cannot be written before anything is read.
+void check_name(const std::string& path, bool may_replace) {
+  std::error_code error;
+  std::string where = "-o " + path;
+  if (fs::is_directory(path, error)) {
+    throw input_error{where, "is a folder; expected a file"};
+  }
+  if (fs::exists(path, error) && !may_replace) {
+    throw input_error{where, "exists already; --force replaces it"};
+  }
+  fs::path folder = fs::path{path}.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error)) {
+    throw input_error{where, fmt::format("there is no folder {}", folder.string())};
+  }
+}
+
+run_report finish(const run_plan& plan, results_writer& writer, const fs::path& path) {
+  run_report report;
+  final_tables last;
+  {
+    // Everything new is in the parts; an older file of this name would be read instead of them.
+    fs::remove(path);
+    results_reader results{path};
+    report.contenders = summarise_run(results);
+    report.warnings = plan.warnings;
+    for (std::string& warning : check_run(results, plan.contenders)) {
+      report.warnings.push_back(std::move(warning));
+    }
+  }
+  report.comparison = compare(report.contenders);
+  report.run = plan.description;
+  report.bounds = plan.bounds;
+  report.result = path.string();
+  last.comparison = report.comparison;
+  last.bounds = report.bounds;
+  last.warnings = report.warnings;
+  writer.finish(last);
+  return report;
+}
+
+void say_what_is_left(const fs::path& path) {
+  std::cerr << fmt::format("refrain: {} holds what is done; refrain show {} reads it\n",
+                           parts_folder(path).string(), path.string());
+}
+
+run_report run(const run_plan& plan, const fs::path& path, std::size_t jobs) {
+  stop_on_signal signals;
+  try {
+    results_writer writer{path, plan.description};
+    run_contenders(plan, writer, jobs);
+    return finish(plan, writer, path);
+  } catch (const input_error&) {
+    std::error_code ignored;
+    fs::remove_all(parts_folder(path), ignored);
+    throw;
+  } catch (...) {
+    std::error_code ignored;
+    if (fs::exists(parts_folder(path) / "run.h5", ignored)) {
+      say_what_is_left(path);
+    }
+    throw;
+  }
+}
+
+void add_options(arguments& given) {
+  given.word("SCENARIO", "the scenario file");
+  given.option("output,o", "FILE.h5", "the result file; else SCENARIO-SEED.h5 in this folder");
+  given.flag("force", "replace an existing result file");
+  given.option("set", "KEY=VALUE", "set a key of the scenario, or contender.NAME.KEY");
+  given.option("only", "CONTENDER", "run this contender only; may be repeated");
+  given.option("seed", "N", "instead of the scenario's seed");
+  given.option("jobs", "N", "contenders at once; else one per core");
+  given.flag("json", "print one JSON document");
+}
+
+run_request request_of(const arguments& given) {
+  run_request request{.scenario = given.required("SCENARIO"),
+                      .sets = given.all("set"),
+                      .only = given.all("only"),
+                      .seed = std::nullopt};
+  if (given.has("seed")) {
+    request.seed = given.number("seed", 0, 0);
+  }
+  return request;
+}
+
+}  // namespace
+
+void run_command(const std::vector<std::string>& words) {
+  arguments given{"run",
+                  "run SCENARIO [-o FILE.h5] [--force] [--set KEY=VALUE]... "
+                  "[--only CONTENDER]... [--seed N] [--jobs N] [--json]",
+                  "Runs every contender of a scenario on the same workload and compares them."};
+  add_options(given);
+  if (!given.parse(words)) {
+    return;
+  }
+  run_request request = request_of(given);
+  auto jobs = static_cast<std::size_t>(given.number("jobs", 1, 0));
+  std::string output = given.one("output");
+  if (given.has("output")) {
+    check_name(output, given.has("force"));
+  }
+  run_plan plan = load_run(request);
+  fs::path path =
+      given.has("output") ? fs::path{output} : free_name(request.scenario, plan.description.seed);
+  run_report report = run(plan, path, jobs);
+  if (given.has("json")) {
+    print_json(report_document(report));
+  } else {
+    print_report(report);
+  }
+}
+
+}  // namespace refrain

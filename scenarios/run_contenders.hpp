@@ -1,0 +1,30 @@
+// Runs the contenders of a plan on several threads. They share nothing, so their results do not
+// depend on how many threads there are.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "analysis/results_writer.hpp"
+#include "scenarios/loader.hpp"
+
+namespace refrain {
+
+/// Sets a flag on SIGINT and SIGTERM while it lives; a second signal ends the program at once.
+class stop_on_signal {
+ public:
+  stop_on_signal();
+  ~stop_on_signal();
+  stop_on_signal(const stop_on_signal&) = delete;
+  stop_on_signal& operator=(const stop_on_signal&) = delete;
+
+  /// Whether a signal came.
+  static const std::atomic<bool>& flag();
+};
+
+/// Runs all contenders on up to `jobs` threads (0: one per core), with a progress line where stderr
+/// is a terminal. When one fails the others are stopped. Throws the first failure in scenario
+/// order, or `interrupted`.
+void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs);
+
+}  // namespace refrain

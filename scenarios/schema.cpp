@@ -1,0 +1,181 @@
+// The table itself; the README of this folder shows it in use.
+#include "scenarios/schema.hpp"
+
+#include <algorithm>
+
+#include "traces/error.hpp"
+
+namespace refrain {
+
+namespace {
+
+using enum setting_type;
+
+constexpr double tokens_max = 1e6;
+constexpr double count_max = 4e9;
+
+const std::vector<setting_rule>& rules() {
+  static const std::vector<setting_rule> all = {
+      {"name", text, "", "what the run is called; the file's stem where omitted"},
+      {"seed", integer, "0", "all chance of the run derives from it"},
+
+      {"workload.format", text, "", "\"generator\" or a trace format"},
+      {"workload.path", path, "", "the trace file; the generator needs none"},
+      {"workload.speed", real, "1", "arrivals and think times this many times faster", false, 1e-9,
+       1e9},
+      {"workload.limit", integer, "0", "rows; 0 = all"},
+      {"workload.spread", duration, "0", "rows of one timestamp are spread over this time"},
+      {"workload.serial", boolean, "false", "the next request only after the last is done"},
+      {"workload.output_tokens", integer, "0", "of every request; 0 = the trace's own", false, 0,
+       1e9},
+      {"workload.bad_rows", choice, "stop", "what a wrong row does", false, 0, 0, {"stop", "drop"}},
+      {"workload.block_tokens", integer, "0", "tokens per id in the file; 0 = the format's own",
+       false, 0, tokens_max},
+
+      {"workload.generator.sessions_per_second", real, "1", "rate of session starts (Poisson)",
+       false, 1e-9, 1e9},
+      {"workload.generator.sessions", integer, "0", "how many; 0 = until `requests` is reached",
+       false, 0, count_max},
+      {"workload.generator.requests", integer, "1000", "how many at most; 0 = no limit", false, 0,
+       count_max},
+      {"workload.generator.turns_mean", real, "3", "turns of a session (geometric)", false, 1, 1e4},
+      {"workload.generator.think_time", duration, "20s",
+       "median time between an answer and the next question", false, 1e-9, 1e6},
+      {"workload.generator.think_time_sigma", real, "1", "of its natural logarithm", false, 0, 5},
+      {"workload.generator.system_prompts", integer, "4", "shared system prompts; 0 = none", false,
+       0, tokens_max},
+      {"workload.generator.system_tokens", integer, "512", "tokens of each", false, 0, tokens_max},
+      {"workload.generator.system_zipf", real, "1", "popularity of the i-th is i^-this", false, 0,
+       10},
+      {"workload.generator.rag_share", real, "0.5", "share of sessions that retrieve documents",
+       false, 0, 1},
+      {"workload.generator.documents", integer, "10000", "documents there are", false, 0, 1e8},
+      {"workload.generator.document_tokens", integer, "384", "median tokens of a document", false,
+       1, tokens_max},
+      {"workload.generator.document_tokens_sigma", real, "0.4", "of its natural logarithm", false,
+       0, 5},
+      {"workload.generator.document_zipf", real, "0.9", "popularity of the i-th is i^-this", false,
+       0, 10},
+      {"workload.generator.documents_per_turn", integer, "4", "distinct documents a turn retrieves",
+       false, 0, 1e4},
+      {"workload.generator.question_tokens", integer, "48", "median tokens of a question", false, 1,
+       tokens_max},
+      {"workload.generator.question_tokens_sigma", real, "0.8", "of its natural logarithm", false,
+       0, 5},
+      {"workload.generator.output_tokens", integer, "192", "median tokens of an answer", false, 1,
+       tokens_max},
+      {"workload.generator.output_tokens_sigma", real, "0.8", "of its natural logarithm", false, 0,
+       5},
+      {"workload.generator.prompt_tokens_max", integer, "16384", "longest prompt", false, 1, 1e9},
+
+      {"model.name", resource, "", "a model of gpu/models, or a file", true},
+
+      {"kv.block_tokens", integer, "0",
+       "tokens of a KV block; 0 = the trace's own, else 16; must divide the trace's", true, 0,
+       tokens_max},
+      {"kv.full_blocks_only", boolean, "false", "a trace's short last block is not shared", true},
+
+      {"hardware.gpu", resource, "", "a profile of gpu/profiles, or a file", true},
+      {"hardware.count", integer, "1", "GPUs", true, 1, 1e5},
+      {"hardware.tensor_parallel", integer, "1", "GPUs that serve one request together", true, 1,
+       1024},
+      {"hardware.host_overhead", duration, "0", "host time of an iteration", true, 0, 3600},
+
+      {"tiers.gpu.share", share, "90%", "of the memory, weights and activations included", true},
+      {"tiers.gpu.blocks", integer, "", "KV blocks of an executor, instead of a share", true, 1,
+       9e15},
+
+      {"policies.reuse", policy, "prefix", "which cached KV a request takes", true},
+      {"policies.eviction", policy, "lru", "which cached block gives way", true},
+      {"policies.batching", policy, "fcfs", "how batches are formed", true},
+      {"policies.routing", policy, "round_robin", "which executor serves a request", true},
+
+      {"retriever.latency", duration, "0", "search time before a request reaches an executor", true,
+       0, 3600},
+      {"execution.fast_forward", boolean, "true",
+       "advance identical iterations together (same results)", true},
+      {"results.sample_every", duration, "10s", "between two rows of an executor's time series",
+       false, 1e-6, 1e9}};
+  return all;
+}
+
+/// Keys, and the tables they stand in.
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names;
+  for (const setting_rule& rule : rules()) {
+    for (std::size_t dot = rule.key.find('.'); dot != std::string_view::npos;
+         dot = rule.key.find('.', dot + 1)) {
+      std::string_view table = rule.key.substr(0, dot);
+      if (std::ranges::find(names, table) == names.end()) {
+        names.push_back(table);
+      }
+    }
+    names.push_back(rule.key);
+  }
+  names.push_back("contender");
+  return names;
+}
+
+std::string_view table_of(std::string_view key) {
+  std::size_t dot = key.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : key.substr(0, dot);
+}
+
+}  // namespace
+
+std::string_view expected_of(setting_type type) {
+  switch (type) {
+    case text:
+      return "a string";
+    case path:
+      return "a path in quotes";
+    case resource:
+      return "a name in quotes";
+    case integer:
+      return "an integer";
+    case real:
+      return "a number";
+    case boolean:
+      return "true or false";
+    case duration:
+      return "a time such as \"3s\"";
+    case share:
+      return "a share such as \"90%\" or 0.9";
+    case choice:
+      return "a word in quotes";
+    case policy:
+      return "a policy's name or { name = \"...\", parameter = value }";
+  }
+  return "";
+}
+
+std::span<const setting_rule> scenario_schema() {
+  return rules();
+}
+
+const setting_rule* find_rule(std::string_view key) {
+  auto found = std::ranges::find(rules(), key, &setting_rule::key);
+  return found == rules().end() ? nullptr : &*found;
+}
+
+bool is_table_of_schema(std::string_view table) {
+  return std::ranges::any_of(rules(), [&](const setting_rule& rule) {
+    return rule.key.size() > table.size() && rule.key.starts_with(table) &&
+           rule.key[table.size()] == '.';
+  });
+}
+
+std::string unknown_key(std::string_view key) {
+  std::vector<std::string_view> names = all_names();
+  if (!nearest_name(key, names).empty()) {
+    return unknown_name("key", key, names);
+  }
+  std::string_view table = table_of(key);
+  while (!table.empty() && !is_table_of_schema(table)) {
+    table = table_of(table);
+  }
+  std::erase_if(names, [&](std::string_view name) { return table_of(name) != table; });
+  return unknown_name("key", key, names);
+}
+
+}  // namespace refrain

@@ -1,0 +1,199 @@
+// The trace file is read once by scan_trace, which stops at the first bad row and knows the hash,
+// and once more as the run will see it.
+#include "scenarios/workload.hpp"
+
+#include <absl/container/flat_hash_set.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/cache.hpp"
+#include "traces/adapt.hpp"
+#include "traces/generator.hpp"
+#include "traces/quantity.hpp"
+#include "traces/scan.hpp"
+
+namespace refrain {
+
+namespace {
+
+constexpr std::string_view generator_format = "generator";
+constexpr std::string_view generator_table = "workload.generator.";
+
+void check_format(const scenario_settings& settings, const std::string& file) {
+  const std::string& format = settings.required("workload.format", file).text;
+  std::vector<std::string_view> names{generator_format};
+  for (const auto& [name, _] : trace_formats()) {
+    names.push_back(name);
+  }
+  if (std::ranges::find(names, format) == names.end()) {
+    throw input_error{settings.where("workload.format"), unknown_name("format", format, names)};
+  }
+}
+
+/// A key that this format does not read is refused where somebody wrote it.
+void refuse_unread(const scenario_settings& settings, bool is_generator) {
+  for (const setting_rule& rule : scenario_schema()) {
+    bool of_generator = rule.key.starts_with(generator_table);
+    bool of_traces = rule.key == "workload.path" || rule.key == "workload.block_tokens" ||
+                     rule.key == "workload.bad_rows";
+    bool unread = is_generator ? of_traces : of_generator;
+    if (unread && settings.has(rule.key) && !settings.at(rule.key).where.empty()) {
+      throw input_error{settings.where(rule.key),
+                        fmt::format("means nothing with workload.format \"{}\"",
+                                    settings.text("workload.format"))};
+    }
+  }
+}
+
+/// Reads the keys of one table.
+class generator_reader {
+ public:
+  explicit generator_reader(const scenario_settings& settings) : settings_{settings} {}
+
+  generator_settings read() const {
+    return {.sessions_per_second = number("sessions_per_second"),
+            .sessions = count<std::uint64_t>("sessions"),
+            .requests = count<std::uint64_t>("requests"),
+            .turns_mean = number("turns_mean"),
+            .think_seconds = {number("think_time"), number("think_time_sigma")},
+            .system_prompts = count<std::uint32_t>("system_prompts"),
+            .system_tokens = token_count{count<std::int64_t>("system_tokens")},
+            .system_zipf = number("system_zipf"),
+            .rag_share = number("rag_share"),
+            .documents = count<std::uint32_t>("documents"),
+            .document_tokens = log_normal("document_tokens"),
+            .document_zipf = number("document_zipf"),
+            .documents_per_turn = count<std::uint32_t>("documents_per_turn"),
+            .question_tokens = log_normal("question_tokens"),
+            .output_tokens = log_normal("output_tokens"),
+            .prompt_tokens_max = token_count{count<std::int64_t>("prompt_tokens_max")}};
+  }
+
+ private:
+  double number(const std::string& name) const {
+    return settings_.number(std::string{generator_table} + name);
+  }
+  template <class Integer>
+  Integer count(const std::string& name) const {
+    return static_cast<Integer>(settings_.integer(std::string{generator_table} + name));
+  }
+  log_normal_settings log_normal(const std::string& name) const {
+    return {number(name), number(name + "_sigma")};
+  }
+
+  const scenario_settings& settings_;
+};
+
+source_opener open_generator(const scenario_settings& settings) {
+  generator_settings what = generator_reader{settings}.read();
+  auto seed = static_cast<std::uint64_t>(settings.integer("seed"));
+  return [what, seed] { return make_generator(what, seed); };
+}
+
+adaptation adaptation_of(const scenario_settings& settings) {
+  return {.limit = static_cast<std::uint64_t>(settings.integer("workload.limit")),
+          .output_tokens = token_count{settings.integer("workload.output_tokens")},
+          .spread = settings.time("workload.spread"),
+          .speed = settings.number("workload.speed"),
+          .seed = static_cast<std::uint64_t>(settings.integer("seed"))};
+}
+
+void warn_of_dropped(const row_counts& counts, std::vector<std::string>& warnings) {
+  if (counts.rows_read == counts.rows_kept) {
+    return;
+  }
+  std::string reasons;
+  for (const auto& [reason, count] : counts.rows_dropped) {
+    reasons += fmt::format("{}{} times {}", reasons.empty() ? "" : ", ", count, reason);
+  }
+  warnings.push_back(fmt::format("{} of {} rows of the trace were dropped: {}",
+                                 counts.rows_read - counts.rows_kept, counts.rows_read, reasons));
+}
+
+source_opener open_file(const scenario_settings& settings, const std::string& file,
+                        scanned_workload& workload) {
+  const std::string& format = settings.text("workload.format");
+  source_options options{.path = settings.required("workload.path", file).path,
+                         .block_tokens = token_count{settings.integer("workload.block_tokens")},
+                         .drop_bad_rows = settings.text("workload.bad_rows") == "drop"};
+  trace_summary summary = scan_trace(format, options);
+  if (!summary.info.has_lengths) {
+    throw input_error{settings.where("workload.format"),
+                      fmt::format("{} gives no token lengths, so it cannot be run; "
+                                  "use refrain replay",
+                                  format)};
+  }
+  workload.sha256 = summary.sha256;
+  warn_of_dropped(summary.counts, workload.warnings);
+  return [format, options] { return open_trace(format, options); };
+}
+
+/// The generator names its own settings.
+input_error of_generator(const input_error& error) {
+  constexpr std::string_view prefix = "workload.";
+  std::string_view text = error.what();
+  std::size_t colon = text.find(": ");
+  if (!text.starts_with(prefix) || colon == std::string_view::npos) {
+    return error;
+  }
+  std::string_view name = text.substr(prefix.size(), colon - prefix.size());
+  return {fmt::format("{}{}", generator_table, name == "think_seconds" ? "think_time" : name),
+          std::string{text.substr(colon + 2)}};
+}
+
+}  // namespace
+
+scanned_workload scan_workload(const scenario_settings& settings, const std::string& file) {
+  check_format(settings, file);
+  bool is_generator = settings.text("workload.format") == generator_format;
+  refuse_unread(settings, is_generator);
+  scanned_workload workload;
+  source_opener open =
+      is_generator ? open_generator(settings) : open_file(settings, file, workload);
+  adaptation changes = adaptation_of(settings);
+  workload.open = [open, changes] { return adapt(open, changes); };
+  try {
+    workload.info = workload.open()->info();
+  } catch (const input_error& error) {
+    throw settings.located(is_generator ? of_generator(error) : error);
+  }
+  return workload;
+}
+
+workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future) {
+  workload_survey result;
+  absl::flat_hash_set<block_key, key_hash> seen;
+  auto ahead = with_future ? std::make_shared<future>() : nullptr;
+  std::vector<block_key> keys;
+  request row;
+  while (rows.next(row)) {
+    std::size_t looked_up = block_keys(row, scheme, keys);
+    std::size_t hits = 0;
+    while (hits < looked_up && seen.contains(keys[hits])) {
+      ++hits;
+    }
+    std::int64_t hit_tokens = std::min<std::int64_t>(
+        static_cast<std::int64_t>(hits) * scheme.block_tokens, row.input_tokens - 1);
+    std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
+    std::int64_t filled = (kept + scheme.block_tokens - 1) / scheme.block_tokens;
+    result.longest_blocks = std::max(result.longest_blocks, filled);
+    ++result.requests;
+    result.sessions = std::max(result.sessions, row.session.get() + 1);
+    result.blocks += looked_up;
+    result.hit_blocks += hits;
+    result.input_tokens += row.input_tokens;
+    result.hit_tokens += hit_tokens;
+    seen.insert(keys.begin(), keys.end());
+    if (ahead != nullptr) {
+      keys.resize(looked_up);
+      ahead->add(row.id, keys);
+    }
+  }
+  result.keys = seen.size();
+  result.ahead = std::move(ahead);
+  return result;
+}
+
+}  // namespace refrain

@@ -1,0 +1,48 @@
+// The workload of a scenario: which source it opens, and the first pass over it before virtual time
+// starts. The pass finds what a run must know beforehand (how many requests and keys, the longest
+// request, who will use a block next) and what an endless cache would give.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/future.hpp"
+#include "scenarios/settings.hpp"
+#include "traces/keys.hpp"
+#include "traces/source.hpp"
+
+namespace refrain {
+
+/// A validated workload.
+struct scanned_workload {
+  std::function<std::unique_ptr<source>()> open;  ///< adapted as the scenario says
+  trace_info info;
+  std::string sha256;  ///< of the trace file; empty for the generator
+  std::vector<std::string> warnings;
+};
+
+/// Reads and hashes the whole trace file. Throws input_error: for a bad row its file and line, for
+/// a bad setting its place; also for a trace that gives no lengths. `file` is the scenario's.
+scanned_workload scan_workload(const scenario_settings& settings, const std::string& file);
+
+/// What a pass over the workload counts under one key scheme. The hits are those of an endless
+/// cache that serves one request after the other; a prompt's last token is always computed.
+struct workload_survey {
+  std::uint64_t requests = 0;
+  std::uint64_t sessions = 0;       ///< equals requests where the trace has none
+  std::uint64_t keys = 0;           ///< different ones
+  std::uint64_t blocks = 0;         ///< looked up by prompts
+  std::uint64_t hit_blocks = 0;     ///< of these
+  std::int64_t longest_blocks = 0;  ///< that the longest request fills
+  std::int64_t input_tokens = 0;
+  std::int64_t hit_tokens = 0;
+  std::shared_ptr<const future> ahead;  ///< where asked for
+};
+
+/// Makes the pass.
+workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future);
+
+}  // namespace refrain

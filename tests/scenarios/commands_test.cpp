@@ -1,0 +1,90 @@
+// What the commands print where all is well.
+#include "tests/scenarios/program.hpp"
+
+namespace refrain {
+namespace {
+
+class commands : public program_test {};
+
+TEST_F(commands, say_how_they_are_used) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{},
+                                                {"--help"},
+                                                {"run", "--help"},
+                                                {"replay", "-h"},
+                                                {"show", "--help"}}) {
+    finished_program program = run(words);
+    EXPECT_EQ(program.status, 0);
+    EXPECT_TRUE(program.out.starts_with("usage: refrain ")) << program.out;
+    EXPECT_EQ(program.err, "");
+  }
+  EXPECT_TRUE(run({"--version"}).out.starts_with("refrain "));
+}
+
+TEST_F(commands, replay_counts_what_other_programs_count) {
+  std::string trace = shared("mooncake/conversation_trace.jsonl.gz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the conversation trace is absent";
+  }
+  finished_program program =
+      run({"replay", "--trace", "mooncake:" + trace, "--policy", "lru", "--policy",
+           "lru:order=front", "--policy", "belady", "--policy", "infinite", "--capacity",
+           "1000,10000", "--capacity", "5%", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  std::vector<std::int64_t> hits, capacities;
+  for (const nlohmann::json& each : program.json()) {
+    hits.push_back(each.at("hits"));
+    capacities.push_back(each.at("capacity"));
+    EXPECT_EQ(each.at("rule"), "prefix");
+    EXPECT_EQ(each.at("requests"), 12031);
+    EXPECT_EQ(each.at("accesses"), 288500);
+    EXPECT_EQ(each.at("misses"), 288500 - hits.back());
+    for (const char* field : {"policy", "hit_rate", "missed_size", "token_hit_rate", "seconds",
+                              "read_seconds", "accesses_per_second", "peak_bytes"}) {
+      EXPECT_TRUE(each.contains(field)) << field;
+    }
+  }
+  EXPECT_EQ(hits, (std::vector<std::int64_t>{12847, 61046, 56479, 12831, 60921, 56382, 51705,
+                                             105710, 105710, 105710, 105710, 105710}));
+  EXPECT_EQ(capacities[2], 9139);
+}
+
+TEST_F(commands, replay_prints_policies_as_rows_and_capacities_as_columns) {
+  write("trace.jsonl",
+        R"({"timestamp": 0, "input_length": 1024, "output_length": 4, "hash_ids": [1, 2]})"
+        "\n"
+        R"({"timestamp": 1, "input_length": 1024, "output_length": 4, "hash_ids": [1, 2]})"
+        "\n");
+  finished_program program = run({"replay", "--trace", "mooncake:trace.jsonl", "--policy", "lru",
+                                  "--policy", "fifo", "--capacity", "1,2"});
+  EXPECT_EQ(program.status, 0) << program.err;
+  EXPECT_EQ(program.out,
+            "2 requests, 4 accesses to 2 blocks, rule prefix: hit rate and hits\n\n"
+            "capacity                     1                     2\n"
+            "lru         25.00%           1    50.00%           2\n"
+            "fifo        25.00%           1    50.00%           2\n");
+}
+
+TEST_F(commands, policies_lists_each_kind_with_parameters_and_source) {
+  finished_program program = run({"policies", "--json"});
+  ASSERT_EQ(program.status, 0);
+  std::map<std::string, int> kinds;
+  for (const nlohmann::json& each : program.json()) {
+    ++kinds[each.at("kind").get<std::string>()];
+    EXPECT_NE(each.at("source"), "");
+    if (each.at("name") == "look_ahead_lru") {
+      EXPECT_EQ(each.at("needs"), nlohmann::json{"queue"});
+      EXPECT_EQ(each.at("parameters")[0].at("name"), "window");
+      EXPECT_EQ(each.at("parameters")[0].at("default"), 128);
+    }
+  }
+  EXPECT_GE(kinds["eviction"], 6);
+  EXPECT_GE(kinds["bound"], 5);
+  EXPECT_EQ(kinds["reuse"], 2);
+  EXPECT_EQ(kinds["routing"], 2);
+  finished_program text = run({"policies", "eviction"});
+  EXPECT_NE(text.out.find("look_ahead_lru"), std::string::npos);
+  EXPECT_EQ(text.out.find("round_robin"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace refrain

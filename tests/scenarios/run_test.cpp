@@ -1,0 +1,145 @@
+// Whole runs of the program: determinism, results, what is left of a run that was killed.
+#include <signal.h>
+#include <unistd.h>
+
+#include "analysis/results_reader.hpp"
+#include "tests/scenarios/program.hpp"
+
+namespace refrain {
+namespace {
+
+class whole_run : public program_test {
+ protected:
+  std::string quickstart_ = source("scenarios/quickstart.toml");
+
+  table requests(const std::string& file, std::size_t contender) const {
+    return results_reader{folder_ / file}.read(contender, "requests");
+  }
+};
+
+TEST_F(whole_run, gives_the_same_bytes_with_one_and_two_threads) {
+  ASSERT_EQ(run({"run", quickstart_, "-o", "one.h5", "--jobs", "1"}).status, 0);
+  ASSERT_EQ(run({"run", quickstart_, "-o", "two.h5", "--jobs", "2"}).status, 0);
+  EXPECT_EQ(read("one.h5"), read("two.h5"));
+  EXPECT_EQ(results(), (std::vector<std::string>{"one.h5", "two.h5"}));
+}
+
+TEST_F(whole_run, has_other_arrivals_and_times_with_another_seed) {
+  ASSERT_EQ(run({"run", quickstart_, "-o", "one.h5", "--only", "lru"}).status, 0);
+  ASSERT_EQ(run({"run", quickstart_, "-o", "two.h5", "--only", "lru", "--seed", "2"}).status, 0);
+  table one = requests("one.h5", 0);
+  table two = requests("two.h5", 0);
+  ASSERT_GE(one.rows(), 300u);
+  EXPECT_NE(one.at("arrival_s").reals(), two.at("arrival_s").reals());
+  EXPECT_NE(one.at("ttft_s").reals(), two.at("ttft_s").reals());
+}
+
+TEST_F(whole_run, of_the_quickstart_shows_what_each_contender_gains) {
+  finished_program program = run({"run", quickstart_, "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json document = program.json();
+  EXPECT_EQ(document.at("result"), "quickstart-1.h5");
+  EXPECT_EQ(document.at("seed"), 1);
+  EXPECT_TRUE(document.at("complete"));
+  std::map<std::string, std::int64_t> hits;
+  for (const nlohmann::json& each : document.at("contenders")) {
+    hits[each.at("name")] = each.at("metrics").at("hit_tokens").at("value");
+    EXPECT_TRUE(each.at("metrics").at("ttft_s").contains("p99"));
+    EXPECT_EQ(each.at("policies").at("batching").at("token_budget"), 2048);
+  }
+  EXPECT_EQ(hits.at("none"), 0);
+  EXPECT_LT(hits.at("fifo"), hits.at("lru"));
+  EXPECT_LT(hits.at("lru"), hits.at("infinite"));
+  nlohmann::json first = document.at("comparison")[0];
+  EXPECT_EQ(first.at("a"), "none");
+  EXPECT_EQ(first.at("b"), "fifo");
+  EXPECT_TRUE(first.at("low").is_null());
+  EXPECT_EQ(first.at("verdict"), "undecided");
+  EXPECT_EQ(run({"show", "quickstart-1.h5", "--json"}).json(), document);
+}
+
+TEST_F(whole_run, takes_the_next_free_name_and_replaces_only_when_forced) {
+  auto one = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"run",  quickstart_, "--only",
+                                   "none", "--set",     "workload.generator.requests=5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  EXPECT_EQ(one({}).status, 0);
+  EXPECT_EQ(one({}).status, 0);
+  EXPECT_EQ(results(), (std::vector<std::string>{"quickstart-1-2.h5", "quickstart-1.h5"}));
+  std::string before = read("quickstart-1.h5");
+  finished_program refused = one({"-o", "quickstart-1.h5", "--seed", "3"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("exists already; --force replaces it"), std::string::npos);
+  EXPECT_EQ(read("quickstart-1.h5"), before);
+  EXPECT_EQ(one({"-o", "quickstart-1.h5", "--force", "--seed", "3"}).status, 0);
+  EXPECT_NE(read("quickstart-1.h5"), before);
+}
+
+TEST_F(whole_run, warns_of_what_it_cannot_show) {
+  finished_program program =
+      run({"run", quickstart_, "--only", "fifo", "--only", "lru", "--set", "tiers.gpu.share=90%",
+           "--set", "workload.generator.requests=20", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  std::string warnings = program.json().at("warnings").dump();
+  EXPECT_NE(warnings.find("lru: the cache never filled"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("fifo and lru served every request alike"), std::string::npos);
+}
+
+TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
+  pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--jobs", "1", "--only", "none",
+                         "--set", "workload.generator.requests=60000"});
+  while (!exists("cut.h5.parts/0000.requests.000002.h5") && kill(process, 0) == 0) {
+    usleep(1000);
+  }
+  kill(process, SIGKILL);
+  EXPECT_EQ(wait(process).status, 128 + SIGKILL);
+  EXPECT_FALSE(exists("cut.h5"));
+  finished_program shown = run({"show", "cut.h5", "--json"});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  nlohmann::json document = shown.json();
+  EXPECT_FALSE(document.at("complete"));
+  EXPECT_NE(document.at("warnings").dump().find("incomplete"), std::string::npos);
+  EXPECT_GE(document.at("contenders")[0].at("metrics").at("requests_done").at("value"), 2048);
+}
+
+TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
+  pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--jobs", "2", "--set",
+                         "workload.generator.requests=60000"});
+  while (!exists("cut.h5.parts/0000.requests.000001.h5") && kill(process, 0) == 0) {
+    usleep(1000);
+  }
+  kill(process, SIGINT);
+  finished_program program = wait(process);
+  EXPECT_EQ(program.status, 130);
+  EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5 reads it"),
+            std::string::npos);
+  EXPECT_FALSE(exists("cut.h5"));
+  EXPECT_EQ(run({"show", "cut.h5"}).status, 0);
+}
+
+TEST_F(whole_run, in_serial_order_finds_what_replay_finds) {
+  std::string trace = shared("mooncake/conversation_trace.jsonl.gz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the conversation trace is absent";
+  }
+  finished_program program =
+      run({"run", source("scenarios/mooncake_conversation.toml"), "--only", "lru", "--only",
+           "infinite", "--set", "workload.path=" + trace, "--set", "workload.serial=true", "--set",
+           "workload.output_tokens=1", "--set", "workload.limit=2000", "--set", "hardware.count=1",
+           "--set", "tiers.gpu.blocks=1000", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json document = program.json();
+  std::map<std::string, std::int64_t> hits;
+  for (const nlohmann::json& each : document.at("contenders")) {
+    hits[each.at("name")] = each.at("metrics").at("hit_blocks").at("value");
+  }
+  EXPECT_EQ(hits.at("infinite"), document.at("bounds")[0].at("hit_blocks"));
+  EXPECT_GT(hits.at("lru"), 0);
+  EXPECT_LT(hits.at("lru"), hits.at("infinite"));
+  EXPECT_EQ(document.at("warnings"), nlohmann::json::array());
+}
+
+}  // namespace
+}  // namespace refrain
