@@ -105,6 +105,8 @@ bool batcher::admit_first(sim_time now) {
   r.computed = found.tokens;
   if (!r.admitted) {
     first_admission(r, found, now);
+  } else {
+    resume(r, found);
   }
   running_.push_back(take_front());
   schedule(*running_.back(), tokens);
@@ -119,6 +121,13 @@ void batcher::first_admission(live_request& r, const kv_match& found, sim_time n
   r.result.hit_tokens = found.tokens;
   r.result.pending_tokens = found.pending_tokens;
   r.high_water = found.tokens;
+}
+
+// What others have computed since the preemption is found too: neither a hit nor computed here.
+void batcher::resume(live_request& r, const kv_match& found) {
+  std::int64_t prompt = std::min(found.tokens, r.kv.input_tokens);
+  r.result.resumed_tokens += token_count{std::max<std::int64_t>(prompt - r.high_water, 0)};
+  r.high_water = std::max(r.high_water, found.tokens);
 }
 
 void batcher::schedule(live_request& r, token_count tokens) {

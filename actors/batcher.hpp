@@ -67,6 +67,7 @@ class batcher {
   void preempt_last();
   void schedule(live_request& r, token_count tokens);
   void first_admission(live_request& r, const kv_match& found, sim_time now);
+  void resume(live_request& r, const kv_match& found);
 
   bool advance_one(live_request& r, std::int64_t iterations, sim_time now);
   static void count_prefill(live_request& r);

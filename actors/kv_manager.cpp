@@ -98,7 +98,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   std::int64_t need = needed(s, found, upto);
   slot_id last = hits > 0 ? visible_slot(s, hits - 1) : no_slot;
   bool copy = last != no_slot && writes_found_block(s, hits, upto);
-  if (!has_room(need, copy, last)) {
+  if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
   policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
@@ -127,7 +127,7 @@ bool kv_manager::grow(sequence& s, token_count upto) {
   std::int64_t need = needed(s, {}, upto);
   bool copy =
       !s.blocks.empty() && s.blocks.back().found && writes_found_block(s, s.blocks.size(), upto);
-  if (!has_room(need, copy, s.blocks.empty() ? no_slot : s.blocks.back().slot)) {
+  if (!has_room(need, copy, copy ? cache_.pins_of(s.blocks.back().slot) - 1 : 0)) {
     return false;
   }
   if (copy) {
@@ -142,10 +142,9 @@ bool kv_manager::writes_found_block(const sequence& s, std::size_t held, token_c
   return s.short_last_block && held == s.keys.size() && upto > s.input_tokens;
 }
 
-bool kv_manager::has_room(std::int64_t need, bool copy, slot_id found) const {
-  // The only user of the block may take it out of the cache instead of copying it.
-  bool may_take_over = copy && cache_.pins_of(found) <= 1;
-  return need + (copy && !may_take_over ? 1 : 0) <= obtainable();
+bool kv_manager::has_room(std::int64_t need, bool copy, std::uint32_t other_users) const {
+  // A block that nobody else uses may be taken out of the cache instead of being copied.
+  return need + (copy && other_users > 0 ? 1 : 0) <= obtainable();
 }
 
 void kv_manager::copy_short_block(sequence& s, std::int64_t need) {

@@ -123,7 +123,7 @@ class kv_manager {
     return pool_.available() + (settings_.needs.unbounded ? 0 : cache_.unpinned());
   }
   bool writes_found_block(const sequence& s, std::size_t held, token_count upto) const;
-  bool has_room(std::int64_t need, bool copy, slot_id found) const;
+  bool has_room(std::int64_t need, bool copy, std::uint32_t other_users) const;
   void copy_short_block(sequence& s, std::int64_t need);
   void extend(sequence& s, token_count upto);
   void append(sequence& s);

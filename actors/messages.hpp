@@ -60,6 +60,7 @@ struct answer {
   token_count pending_tokens;  ///< leading tokens after the hits that another request was computing
   token_count computed_tokens;   ///< prompt and output tokens that prefill computed
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
+  token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
 };
 
