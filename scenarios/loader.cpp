@@ -74,6 +74,7 @@ class run_loader {
       add_contender(*each);
     }
     warnings_.append_to(plan_.warnings);
+    warn_of_cut_generator();
     describe_bounds();
     return std::move(plan_);
   }
@@ -223,6 +224,19 @@ class run_loader {
           fmt::format("the longest request takes {} blocks and the pool has {}: requests that "
                       "cannot fit are refused",
                       print_count(counts.longest_blocks), print_count(plan.blocks)));
+    }
+  }
+
+  /// Two limits may both be set; the one that did not count is named.
+  void warn_of_cut_generator() {
+    bool generated = base_.text("workload.format") == "generator";
+    auto asked = static_cast<std::uint64_t>(base_.integer("workload.generator.sessions"));
+    const workload_survey& counts = surveys_.begin()->second;
+    bool cut = generated && counts.sessions < asked && base_.integer("workload.limit") == 0;
+    if (cut) {
+      plan_.warnings.push_back(
+          fmt::format("workload.generator.requests = {} ended the workload after {} of {} sessions",
+                      base_.text("workload.generator.requests"), counts.sessions, asked));
     }
   }
 

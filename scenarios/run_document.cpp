@@ -146,7 +146,7 @@ void print_report(const run_report& report) {
   print_summary(text, report.contenders, {});
   std::cout << report.run.name << ", seed " << report.run.seed << "\n\n" << text;
   print_bounds(report.bounds);
-  std::cout << "Results: " << report.result << std::endl;
+  std::cout << (report.complete ? "Results: " : "Results so far: ") << report.result << std::endl;
   for (const std::string& warning : report.warnings) {
     std::cerr << "warning: " << one_line(warning) << "\n";
   }

@@ -89,6 +89,17 @@ TEST_F(whole_run, warns_of_what_it_cannot_show) {
   EXPECT_NE(warnings.find("fifo and lru served every request alike"), std::string::npos);
 }
 
+TEST_F(whole_run, says_which_of_two_limits_ended_the_generator) {
+  finished_program program = run({"run", quickstart_, "--only", "none", "--set",
+                                  "workload.generator.sessions=1000", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_NE(program.json()
+                .at("warnings")
+                .dump()
+                .find("workload.generator.requests = 600 ended the workload after"),
+            std::string::npos);
+}
+
 TEST_F(whole_run, warns_once_where_no_request_fits) {
   finished_program program = run({"run", quickstart_, "--set", "tiers.gpu.blocks=2", "--json"});
   ASSERT_EQ(program.status, 0) << program.err;
