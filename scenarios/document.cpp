@@ -66,17 +66,12 @@ written_value value_of(const toml::node& node) {
   return node.is_table() ? policy_of(*node.as_table()) : written_value{};
 }
 
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  return text;
-}
-
 toml::table parse_file(const std::string& file, const std::string& text) {
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     throw input_error{fmt::format("{}:{}", file, error.source().begin.line),
-                      one_line(std::string{error.description()})};
+                      std::string{error.description()}};
   }
 }
 

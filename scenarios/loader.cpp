@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "gpu/capacity.hpp"
+#include "gpu/cost_model/cost_model.hpp"
 #include "policies/batching.hpp"
 #include "policies/eviction.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
 #include "refrain_version.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/grouped_warnings.hpp"
 #include "scenarios/workload.hpp"
 #include "traces/quantity.hpp"
 
@@ -35,7 +37,7 @@ eviction_needs needs_of(const policy_choice& eviction) {
   return registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
 }
 
-/// Adds a row about one contender's settings, policies with their parameters.
+/// Adds a policy and its parameters to a contender's settings.
 void describe_policy(const policy_choice& choice, std::string_view key,
                      std::vector<setting>& into) {
   into.emplace_back(key, choice.name);
@@ -71,6 +73,8 @@ class run_loader {
     for (const contender_section* each : chosen) {
       add_contender(*each);
     }
+    warnings_.append_to(plan_.warnings);
+    warn_of_cut_generator();
     describe_bounds();
     return std::move(plan_);
   }
@@ -149,6 +153,8 @@ class run_loader {
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
     plan.blocks = blocks(settings, plan);
+    // Says whether the profile knows this degree of tensor parallelism.
+    cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
 
     eviction_needs needs = needs_of(plan.eviction);
     if (needs.sessions && !workload_.info.has_sessions) {
@@ -193,8 +199,9 @@ class run_loader {
       if (!plan_.workload.serial) {
         throw input_error{settings.where("tiers.gpu.blocks"), text};
       }
-      plan_.warnings.push_back(fmt::format(
-          "{}: tiers.gpu.blocks: {}; this serial run is for its counts only", plan.name, text));
+      warnings_.add(
+          plan.name,
+          fmt::format("tiers.gpu.blocks: {}; this serial run is for its counts only", text));
     }
     return asked;
   }
@@ -212,10 +219,24 @@ class run_loader {
 
   void warn_of_refusals(const contender_plan& plan, const workload_survey& counts) {
     if (counts.longest_blocks > plan.blocks) {
-      plan_.warnings.push_back(
-          fmt::format("{}: the longest request takes {} blocks and the pool has {}: requests that "
+      warnings_.add(
+          plan.name,
+          fmt::format("the longest request takes {} blocks and the pool has {}: requests that "
                       "cannot fit are refused",
-                      plan.name, print_count(counts.longest_blocks), print_count(plan.blocks)));
+                      print_count(counts.longest_blocks), print_count(plan.blocks)));
+    }
+  }
+
+  /// Two limits may both be set; the one that did not count is named.
+  void warn_of_cut_generator() {
+    bool generated = base_.text("workload.format") == "generator";
+    auto asked = static_cast<std::uint64_t>(base_.integer("workload.generator.sessions"));
+    const workload_survey& counts = surveys_.begin()->second;
+    bool cut = generated && counts.sessions < asked && base_.integer("workload.limit") == 0;
+    if (cut) {
+      plan_.warnings.push_back(
+          fmt::format("workload.generator.requests = {} ended the workload after {} of {} sessions",
+                      base_.text("workload.generator.requests"), counts.sessions, asked));
     }
   }
 
@@ -294,6 +315,7 @@ class run_loader {
   scenario_settings base_;
   scanned_workload workload_;
   run_plan plan_;
+  grouped_warnings warnings_;
   std::map<cut_name, workload_survey> surveys_;
 };
 

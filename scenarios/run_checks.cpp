@@ -9,6 +9,7 @@
 #include <bit>
 #include <map>
 
+#include "scenarios/grouped_warnings.hpp"
 #include "traces/quantity.hpp"
 #include "traces/random.hpp"
 
@@ -50,9 +51,9 @@ std::string excess_text(const contender_plan& infinite, const contender_plan& ot
     return "";
   }
   return fmt::format(
-      "{}: {} requests reuse {} tokens more than with {}: {} of these tokens were still being "
+      "{}: requests that reuse more than with {}: {}, by {} tokens; {} of these were still being "
       "computed by another request when {} admitted it, {} are due to another order of service",
-      other.name, print_count(requests), print_count(tokens), infinite.name, print_count(pending),
+      other.name, infinite.name, print_count(requests), print_count(tokens), print_count(pending),
       infinite.name, print_count(tokens - pending));
 }
 
@@ -78,20 +79,30 @@ void compare_with_infinite(const results_reader& results, std::span<const conten
   }
 }
 
+bool served_any(const results_reader& results, std::size_t contender) {
+  column status = results.read_column(contender, "requests", "status");
+  return std::ranges::count(status.integers(), 0) > 0;
+}
+
 void find_idle_caches(const results_reader& results, std::span<const contender_plan> plans,
                       std::vector<std::string>& warnings) {
+  grouped_warnings idle;
   for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!served_any(results, i)) {
+      idle.add(plans[i].name, "no request was served");
+      continue;
+    }
     if (plans[i].reuse.name == "none" || is_infinite(plans[i]) || !results.has(i, "executors")) {
       continue;
     }
     column evictions = results.read_column(i, "executors", "evictions");
     if (std::ranges::all_of(evictions.integers(), [](std::int64_t n) { return n == 0; })) {
-      warnings.push_back(
-          fmt::format("{}: the cache never filled, so {} never evicted anything; fewer "
-                      "tiers.gpu.blocks or more requests would show what it does",
-                      plans[i].name, plans[i].eviction.name));
+      idle.add(plans[i].name,
+               "the cache never filled, so its eviction policy never acted; fewer "
+               "tiers.gpu.blocks or more requests would show what it does");
     }
   }
+  idle.append_to(warnings);
 }
 
 /// One number that two equal tables share.
@@ -115,6 +126,9 @@ void find_twins(const results_reader& results, std::span<const contender_plan> p
                 std::vector<std::string>& warnings) {
   std::map<std::uint64_t, std::string> first_with;
   for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!served_any(results, i)) {
+      continue;
+    }
     std::uint64_t print = fingerprint(results.read(i, "requests"));
     auto [at, is_new] = first_with.emplace(print, plans[i].name);
     if (!is_new) {

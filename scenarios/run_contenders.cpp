@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -85,7 +86,6 @@ class crew {
   }
 
   void run(std::size_t jobs) {
-    // Threads inherit the mask: signals go to the watching thread, which sleeps.
     std::vector<std::jthread> threads;
     working_ = std::min(jobs, plan_.contenders.size());
     for (std::size_t i = 0; i < working_; ++i) {
@@ -174,10 +174,6 @@ stop_on_signal::~stop_on_signal() {
   for (int signal : {SIGINT, SIGTERM}) {
     handle(signal, SIG_DFL, 0);
   }
-}
-
-const std::atomic<bool>& stop_on_signal::flag() {
-  return signalled;
 }
 
 void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs) {

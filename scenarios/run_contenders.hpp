@@ -2,7 +2,6 @@
 // depend on how many threads there are.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include "analysis/results_writer.hpp"
@@ -17,9 +16,6 @@ class stop_on_signal {
   ~stop_on_signal();
   stop_on_signal(const stop_on_signal&) = delete;
   stop_on_signal& operator=(const stop_on_signal&) = delete;
-
-  /// Whether a signal came.
-  static const std::atomic<bool>& flag();
 };
 
 /// Runs all contenders on up to `jobs` threads (0: one per core), with a progress line where stderr

@@ -98,6 +98,10 @@ double share(std::int64_t part, std::int64_t whole) {
 void print_bounds(const table& bounds) {
   for (std::size_t i = 0; i < bounds.rows(); ++i) {
     auto at = [&](std::string_view name) { return bounds.at(name).integers()[i]; };
+    if (at("blocks") == 0) {
+      std::cout << "The trace names no content, so nothing of it can be shared.\n";
+      continue;
+    }
     std::cout << fmt::format(
         "Endless cache, one request after the other in trace order: {} of {} blocks of {} tokens "
         "({:.1f}%), {:.1f}% of the tokens.\n",
@@ -142,7 +146,7 @@ void print_report(const run_report& report) {
   print_summary(text, report.contenders, {});
   std::cout << report.run.name << ", seed " << report.run.seed << "\n\n" << text;
   print_bounds(report.bounds);
-  std::cout << "Results: " << report.result << std::endl;
+  std::cout << (report.complete ? "Results: " : "Results so far: ") << report.result << std::endl;
   for (const std::string& warning : report.warnings) {
     std::cerr << "warning: " << one_line(warning) << "\n";
   }

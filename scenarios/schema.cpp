@@ -1,6 +1,8 @@
 // The table itself; the README of this folder shows it in use.
 #include "scenarios/schema.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "traces/error.hpp"
@@ -166,11 +168,17 @@ bool is_table_of_schema(std::string_view table) {
 }
 
 std::string unknown_key(std::string_view key) {
+  std::string_view table = table_of(key);
+  if (const setting_rule* rule = find_rule(table); rule != nullptr && rule->type == policy) {
+    return fmt::format(
+        "unknown key \"{}\"; a policy's parameters stand beside its name: {} = {{ name = \"...\", "
+        "{} = ... }}",
+        key, table, key.substr(table.size() + 1));
+  }
   std::vector<std::string_view> names = all_names();
   if (!nearest_name(key, names).empty()) {
     return unknown_name("key", key, names);
   }
-  std::string_view table = table_of(key);
   while (!table.empty() && !is_table_of_schema(table)) {
     table = table_of(table);
   }

@@ -173,6 +173,12 @@ TEST_F(bad_input, unknown_model_and_profile) {
                  "trace.jsonl");
 }
 
+TEST_F(bad_input, tensor_parallelism_that_the_profile_does_not_know) {
+  expect_refused(run({"run", source("scenarios/quickstart.toml"), "--set", "hardware.count=2",
+                      "--set", "hardware.tensor_parallel=2"}),
+                 "--set hardware.tensor_parallel: rtx-4090 has no all-reduce times for 2 GPUs");
+}
+
 TEST_F(bad_input, object_traces_cannot_be_run) {
   std::string record(24, '\0');
   record[4] = 7;

@@ -190,6 +190,10 @@ TEST(set, names_itself_and_the_nearest_key) {
   EXPECT_EQ(error_of_set("", "workload.speed=fast"),
             "--set workload.speed: expected a number, found \"fast\"");
   EXPECT_EQ(error_of_set("", "seed"), "--set seed: expected KEY=VALUE");
+  EXPECT_EQ(error_of_set("", "policies.batching.token_budget=5"),
+            "--set policies.batching.token_budget: unknown key "
+            "\"policies.batching.token_budget\"; a policy's parameters stand beside its name: "
+            "policies.batching = { name = \"...\", token_budget = ... }");
 }
 
 TEST(set, addresses_one_contender_whose_name_has_spaces) {

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "analysis/results_reader.hpp"
 #include "tests/scenarios/program.hpp"
 
@@ -83,8 +85,71 @@ TEST_F(whole_run, warns_of_what_it_cannot_show) {
            "--set", "workload.generator.requests=20", "--json"});
   ASSERT_EQ(program.status, 0) << program.err;
   std::string warnings = program.json().at("warnings").dump();
-  EXPECT_NE(warnings.find("lru: the cache never filled"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("fifo, lru: the cache never filled"), std::string::npos) << warnings;
   EXPECT_NE(warnings.find("fifo and lru served every request alike"), std::string::npos);
+}
+
+TEST_F(whole_run, says_which_of_two_limits_ended_the_generator) {
+  finished_program program = run({"run", quickstart_, "--only", "none", "--set",
+                                  "workload.generator.sessions=1000", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_NE(program.json()
+                .at("warnings")
+                .dump()
+                .find("workload.generator.requests = 600 ended the workload after"),
+            std::string::npos);
+}
+
+TEST_F(whole_run, warns_once_where_no_request_fits) {
+  finished_program program = run({"run", quickstart_, "--set", "tiers.gpu.blocks=2", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json warnings = program.json().at("warnings");
+  ASSERT_EQ(warnings.size(), 2u) << warnings.dump();
+  EXPECT_EQ(warnings[1], "none, fifo, lru, infinite: no request was served");
+  EXPECT_TRUE(program.json().at("contenders")[0].at("metrics").at("ttft_s").at("value").is_null());
+}
+
+TEST_F(whole_run, that_fails_keeps_its_parts_and_says_so) {
+  std::filesystem::create_directories(folder_ / "x.h5.tmp" / "in the way");
+  finished_program program = run({"run", quickstart_, "-o", "x.h5", "--only", "none"});
+  EXPECT_EQ(program.status, 1);
+  EXPECT_NE(program.err.find("x.h5.parts holds what is done"), std::string::npos) << program.err;
+  EXPECT_FALSE(exists("x.h5"));
+  EXPECT_TRUE(exists("x.h5.parts/run.h5"));
+}
+
+TEST_F(whole_run, drops_bad_rows_only_where_asked_to_and_counts_them) {
+  write("trace.jsonl",
+        R"({"timestamp": 0, "input_length": 600, "output_length": 4, "hash_ids": [1, 2]})"
+        "\n"
+        R"({"timestamp": 1, "input_length": -1, "output_length": 4, "hash_ids": [1, 2]})"
+        "\n");
+  write("s.toml",
+        "[workload]\nformat = \"mooncake\"\npath = \"trace.jsonl\"\n[model]\nname = "
+        "\"llama-3-8b\"\n[hardware]\ngpu = \"h100-sxm\"\n");
+  EXPECT_EQ(run({"run", "s.toml"}).status, 2);
+  finished_program program = run({"run", "s.toml", "--set", "workload.bad_rows=drop", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_EQ(program.json().at("contenders")[0].at("metrics").at("requests_done").at("value"), 1);
+  EXPECT_NE(program.json().at("warnings").dump().find("1 of 2 rows of the trace were dropped"),
+            std::string::npos);
+}
+
+TEST_F(whole_run, of_the_measured_server_prints_measured_beside_simulated) {
+  std::string trace =
+      shared("gpu-profiles/llmservingsim/bench__RTX4090__Llama-3.1-8B__vllm__requests.jsonl.xz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the measured vLLM run is absent";
+  }
+  finished_program program = run(
+      {"run", source("scenarios/vllm_rtx4090.toml"), "--set", "workload.path=" + trace, "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json measured = program.json().at("contenders")[0].at("measured");
+  for (const char* metric : {"ttft_s", "tpot_s", "e2e_s"}) {
+    EXPECT_LT(std::abs(measured.at(metric).at("relative_error").get<double>()), 0.03) << metric;
+    EXPECT_EQ(measured.at(metric).at("count"), 300);
+  }
+  EXPECT_LT(measured.at("e2e_s").at("mean_absolute_relative_error"), 0.02);
 }
 
 TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
