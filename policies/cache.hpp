@@ -4,25 +4,15 @@
 // replay's default unit is one block.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstdint>
 #include <vector>
 
 #include "policies/eviction.hpp"
+#include "policies/key_map.hpp"
 #include "traces/error.hpp"
 #include "traces/integers.hpp"
-#include "traces/random.hpp"
 
 namespace refrain {
-
-/// Spreads keys that may be small consecutive numbers.
-struct key_hash {
-  std::size_t operator()(block_key key) const {
-    auto product = static_cast<__uint128_t>(key.get()) * 0x9E3779B97F4A7C15u;
-    return static_cast<std::size_t>(product) ^ static_cast<std::size_t>(product >> 64);
-  }
-};
 
 /// Entries of a cache of `capacity` units under `Policy`. `slots` bounds the number of entries; an
 /// unbounded cache (capacity < 0) grows and never evicts.
@@ -30,14 +20,10 @@ template <class Policy>
 class cache {
  public:
   cache(Policy& policy, std::int64_t capacity, std::uint32_t slots)
-      : policy_{policy}, capacity_{capacity}, keys_(slots), pins_(slots) {
-    map_.reserve(slots);
-  }
+      : policy_{policy}, capacity_{capacity}, map_{slots}, keys_(slots), pins_(slots) {}
 
-  slot_id find(block_key key) const {
-    auto found = map_.find(key);
-    return found == map_.end() ? no_slot : found->second;
-  }
+  /// The slot of a resident key, or no_slot.
+  slot_id find(block_key key) const { return map_.find(key); }
   /// Starts loading what find(key) will read.
   void prefetch(block_key key) const { map_.prefetch(key); }
 
@@ -58,7 +44,7 @@ class cache {
       remember_size(slot, entry.size);
     }
     occupied_ += entry.size;
-    map_.emplace(entry.key, slot);
+    map_.insert(entry.key, slot);
     policy_.on_insert(slot, entry);
     return slot;
   }
@@ -77,8 +63,7 @@ class cache {
   /// Removes an unpinned entry and tells the policy.
   void remove(slot_id slot) {
     policy_.on_remove(slot);
-    std::size_t erased = map_.erase(keys_[slot]);
-    REFRAIN_ASSERT(erased == 1);
+    map_.erase(keys_[slot]);
     occupied_ -= sizes_.empty() ? 1 : sizes_[slot];
     free_.push_back(slot);
   }
@@ -127,7 +112,7 @@ class cache {
   std::int64_t occupied_ = 0;
   std::int64_t pinned_ = 0;
   std::uint32_t used_ = 0;
-  absl::flat_hash_map<block_key, slot_id, key_hash> map_;
+  key_map map_;
   std::vector<block_key> keys_;
   std::vector<std::uint32_t> sizes_;  // empty while every size is 1
   std::vector<std::uint32_t> pins_;

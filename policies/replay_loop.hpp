@@ -50,7 +50,6 @@ class replay_loop {
     double begin = thread_seconds();
     fill_queue();
     for (std::uint64_t r = 0; r < columns_.requests(); ++r) {
-      advance_queue(r);
       policy_.begin_request(view(r));
       std::uint64_t first = columns_.starts[r];
       std::uint64_t last = columns_.starts[r + 1];
@@ -67,6 +66,7 @@ class replay_loop {
           access(entry(r, i));
         }
       }
+      advance_queue(r);
     }
     return finish(begin);
   }
@@ -162,20 +162,18 @@ class replay_loop {
     return v;
   }
 
+  /// While request r is served the queue holds it and the next needs_.queue requests.
   void fill_queue() {
-    for (std::uint64_t r = 0; r < std::min<std::uint64_t>(needs_.queue, columns_.requests()); ++r) {
+    std::uint64_t most = needs_.queue == 0 ? 0 : std::uint64_t{needs_.queue} + 1;
+    for (std::uint64_t r = 0; r < std::min(most, columns_.requests()); ++r) {
       want(r);
     }
   }
-  /// While request r is served the queue holds the next needs_.queue requests.
-  void advance_queue(std::uint64_t r) {
+  void advance_queue(std::uint64_t served) {
     if (needs_.queue == 0) {
       return;
     }
-    if (r + needs_.queue < columns_.requests()) {
-      want(r + needs_.queue);
-    }
-    for (std::uint64_t i = columns_.starts[r]; i < columns_.starts[r + 1]; ++i) {
+    for (std::uint64_t i = columns_.starts[served]; i < columns_.starts[served + 1]; ++i) {
       auto found = wanted_.find(columns_.keys[i]);
       if (--found->second == 0) {
         wanted_.erase(found);
@@ -183,6 +181,9 @@ class replay_loop {
           policy_.on_unwant(slot);
         }
       }
+    }
+    if (served + needs_.queue + 1 < columns_.requests()) {
+      want(served + needs_.queue + 1);
     }
   }
   void want(std::uint64_t r) {
