@@ -1,6 +1,7 @@
 #include "actors/batcher.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "traces/error.hpp"
 
@@ -206,6 +207,14 @@ void batcher::count_prefill(live_request& r) {
       std::max<std::int64_t>(std::min<std::int64_t>(end, r.kv.input_tokens) - from, 0);
   r.result.computed_tokens += token_count{again + fresh};
   r.result.preempted_tokens += token_count{again};
+}
+
+std::vector<std::unique_ptr<live_request>> batcher::abandon() {
+  std::vector<std::unique_ptr<live_request>> all = std::move(running_);
+  running_.clear();
+  std::move(waiting_.begin(), waiting_.end(), std::back_inserter(all));
+  waiting_.clear();
+  return all;
 }
 
 void batcher::check() const {

@@ -54,6 +54,9 @@ class batcher {
   /// order.
   std::vector<std::unique_ptr<live_request>> advance(std::int64_t iterations, sim_time now);
 
+  /// Gives up all requests: a run that ends early.
+  std::vector<std::unique_ptr<live_request>> abandon();
+
   std::int64_t running() const { return static_cast<std::int64_t>(running_.size()); }
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int64_t preemptions() const { return preemptions_; }

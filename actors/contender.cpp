@@ -54,16 +54,19 @@ void play(contender_context& context) {
   run_until_quiet(context);
 }
 
+// Executors go first: their unanswered requests fail back through router and retriever to the
+// sessions, which end.
 void dismiss_cast(contender_context& context) {
-  std::vector<caf::actor> cast = context.executors;
-  cast.insert(cast.end(),
-              {context.population, context.retriever, context.router, context.recorder});
-  for (const caf::actor& each : cast) {
-    if (each) {
-      caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+  auto dismiss = [&context](const std::vector<caf::actor>& cast) {
+    for (const caf::actor& each : cast) {
+      if (each) {
+        caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+      }
     }
-  }
-  context.time.run([] { return false; });
+    context.time.run([] { return false; });
+  };
+  dismiss(context.executors);
+  dismiss({context.population, context.retriever, context.router, context.recorder});
 }
 
 }  // namespace

@@ -72,6 +72,13 @@ caf::behavior executor::make_behavior() {
   };
 }
 
+// A run that ends early: whoever waits for an answer is told, so that nobody is left waiting.
+void executor::on_exit() {
+  for (auto& r : batcher_.abandon()) {
+    r->reply.deliver(caf::make_error(caf::sec::request_receiver_down));
+  }
+}
+
 void executor::accept(prompt& what) {
   ++arrived_;
   auto r = std::make_unique<live_request>();

@@ -20,6 +20,7 @@ namespace refrain {
 class executor final : public caf::event_based_actor {
  public:
   executor(caf::actor_config& config, contender_context* context, std::uint32_t index);
+  void on_exit() override;
 
  protected:
   caf::behavior make_behavior() override;

@@ -102,15 +102,21 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
     return false;
   }
   policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
-  // All that was found is taken before anything is allocated, so it cannot be evicted for it.
+  // All that was found is taken before anything is allocated, so it cannot be given away for it:
+  // first what this request had left behind, since a found block that took no room needs a block of
+  // the pool.
+  s.blocks.resize(hits);
   for (std::size_t i = 0; i < hits; ++i) {
-    if (slot_id slot = visible_slot(s, i); slot != no_slot) {
-      append_found(s, slot);
-    } else {
+    if (visible_slot(s, i) == no_slot) {
       bool reclaimed = pool_.reclaim(s.left[i], s.id, static_cast<std::uint32_t>(i));
       REFRAIN_ASSERT(reclaimed);
       ++used_;
-      s.blocks.push_back({s.left[i], no_slot, false});
+      s.blocks[i] = {s.left[i], no_slot, false};
+    }
+  }
+  for (std::size_t i = 0; i < hits; ++i) {
+    if (slot_id slot = visible_slot(s, i); slot != no_slot) {
+      s.blocks[i] = use_found(s, i, slot);
     }
   }
   s.filled = hits;
@@ -171,7 +177,7 @@ void kv_manager::append(sequence& s) {
   if (findable(s, index)) {
     slot_id slot = cache_.find(s.keys[index]);
     if (slot != no_slot && filled_[slot]) {
-      append_found(s, slot);
+      s.blocks.push_back(use_found(s, index, slot));
       return;
     }
     entry_view entry = view(s, index);
@@ -197,8 +203,8 @@ void kv_manager::append(sequence& s) {
 }
 
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
-void kv_manager::append_found(sequence& s, slot_id slot) {
-  policy_.on_hit(slot, view(s, s.blocks.size()));
+held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
+  policy_.on_hit(slot, view(s, index));
   cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
     ++used_;
@@ -206,7 +212,7 @@ void kv_manager::append_found(sequence& s, slot_id slot) {
       block_of_[slot] = take();
     }
   }
-  s.blocks.push_back({block_of_[slot], slot, true});
+  return {block_of_[slot], slot, true};
 }
 
 void kv_manager::release(slot_id slot) {

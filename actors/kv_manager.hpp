@@ -127,7 +127,7 @@ class kv_manager {
   void copy_short_block(sequence& s, std::int64_t need);
   void extend(sequence& s, token_count upto);
   void append(sequence& s);
-  void append_found(sequence& s, slot_id slot);
+  held_block use_found(const sequence& s, std::size_t index, slot_id slot);
   void release(slot_id slot);
   block_id take();
   void withdraw(held_block& held);

@@ -22,9 +22,11 @@ caf::behavior retriever::make_behavior() {
       },
       [this](retrieved& ready) {
         request(context_.router, caf::infinite, std::move(ready.what))
-            .then([reply = ready.reply](answer& result) mutable {
-              reply.deliver(std::move(result));
-            });
+            .then(
+                [reply = ready.reply](answer& result) mutable { reply.deliver(std::move(result)); },
+                [reply = ready.reply](caf::error& failure) mutable {
+                  reply.deliver(std::move(failure));
+                });
       },
   };
 }

@@ -27,11 +27,13 @@ caf::behavior router::make_behavior() {
         executors_[to].outstanding_tokens += tokens;
         auto reply = make_response_promise();
         request(context_.executors[to], caf::infinite, std::move(what))
-            .then([this, to, tokens, reply](answer& result) mutable {
-              --executors_[to].outstanding_requests;
-              executors_[to].outstanding_tokens -= tokens;
-              reply.deliver(std::move(result));
-            });
+            .then(
+                [this, to, tokens, reply](answer& result) mutable {
+                  --executors_[to].outstanding_requests;
+                  executors_[to].outstanding_tokens -= tokens;
+                  reply.deliver(std::move(result));
+                },
+                [reply](caf::error& failure) mutable { reply.deliver(std::move(failure)); });
       },
   };
 }

@@ -64,13 +64,14 @@ TEST_F(a_run, fast_forward_equals_stepping_to_the_nanosecond) {
 }
 
 TEST_F(a_run, gives_every_request_one_end_whatever_the_capacity) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  const std::string policies[] = {"lru", "lfu", "infinite", "fifo", "belady", "look_ahead_lru"};
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
     small_workload w = random_chains(seed, 40, 4, 60, 0.003);
     // Some pools are too small for some requests: these are refused, all others end.
-    contender_plan p =
-        small_plan(1 + static_cast<std::int64_t>(seed % 25), 4, seed % 4 == 0 ? "none" : "prefix",
-                   seed % 2 == 0 ? "lru" : "lfu", {});
+    contender_plan p = small_plan(1 + static_cast<std::int64_t>(seed % 25), 4,
+                                  seed % 7 == 0 ? "none" : "prefix", policies[seed % 6]);
+    p.ahead = future_of(w);
     table t = run(w.plan(), p);
     ASSERT_EQ(t.rows(), w.rows.size());
     auto status = by_request<std::int64_t>(t, "status");

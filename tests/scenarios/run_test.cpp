@@ -182,7 +182,6 @@ TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
 
 TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
   // Sessions that wait for answers are left as they are when the program ends.
-  setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
   pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--jobs", "2", "--set",
                          refrain_debug_checks ? "workload.generator.requests=8000"
                                               : "workload.generator.requests=60000"});
@@ -191,7 +190,6 @@ TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
   }
   kill(process, SIGINT);
   finished_program program = wait(process);
-  unsetenv("LSAN_OPTIONS");
   EXPECT_EQ(program.status, 130);
   EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5 reads it"),
             std::string::npos);
