@@ -50,7 +50,7 @@ bool same(const table& a, const table& b) {
 
 TEST_F(a_run, fast_forward_equals_stepping_to_the_nanosecond) {
   const std::string policies[] = {"lru", "fifo", "lfu", "look_ahead_lru", "infinite", "belady"};
-  for (std::uint64_t seed = 0; seed < 36; ++seed) {
+  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 12u : 36u); ++seed) {
     SCOPED_TRACE(seed);
     small_workload w = random_chains(seed, 60, 16, 200, seed % 3 == 0 ? 0.005 : 0.05);
     contender_plan p =
@@ -65,7 +65,7 @@ TEST_F(a_run, fast_forward_equals_stepping_to_the_nanosecond) {
 
 TEST_F(a_run, gives_every_request_one_end_whatever_the_capacity) {
   const std::string policies[] = {"lru", "lfu", "infinite", "fifo", "belady", "look_ahead_lru"};
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 30u : 120u); ++seed) {
     SCOPED_TRACE(seed);
     small_workload w = random_chains(seed, 40, 4, 60, 0.003);
     // Some pools are too small for some requests: these are refused, all others end.

@@ -181,7 +181,6 @@ TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
 }
 
 TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
-  // Sessions that wait for answers are left as they are when the program ends.
   pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--jobs", "2", "--set",
                          refrain_debug_checks ? "workload.generator.requests=8000"
                                               : "workload.generator.requests=60000"});
