@@ -24,6 +24,7 @@ struct contender_context {
   caf::actor router{};
   caf::actor recorder{};
   std::vector<caf::actor> executors{};
+  std::vector<std::vector<caf::actor>> tiers{};  // by plan.tiers: one a node, or one for all
 
   std::uint64_t injected = 0;  ///< prompts that sessions have sent
   std::uint64_t over = 0;      ///< of these, served or refused

@@ -25,6 +25,18 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
                      .ahead = plan.ahead.get()});
 }
 
+// The tiers are told what they want to know, and nothing is collected for nobody.
+kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs) {
+  kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
+    settings.tell_evicted =
+        settings.tell_evicted || (i == 0 && plan.tiers[i].write == tier_write::demote);
+    settings.tell_filled = settings.tell_filled || plan.tiers[i].write == tier_write::through;
+    settings.tell_reused = settings.tell_reused || plan.tiers[i].write == tier_write::selective;
+  }
+  return settings;
+}
+
 }  // namespace
 
 executor::executor(caf::actor_config& config, contender_context* context, std::uint32_t index)
@@ -37,13 +49,16 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
-      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_},
-          *eviction_,
-          *reuse_},
+      kv_{settings_of(context->plan, needs_), *eviction_, *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
-      next_sample_{context->plan.sample_every} {}
+      next_sample_{context->plan.sample_every} {
+  std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);
+  for (const std::vector<caf::actor>& instances : context->tiers) {
+    tiers_.push_back(instances.size() > 1 ? instances[node] : instances.front());
+  }
+}
 
 caf::behavior executor::make_behavior() {
   context_.monitor.protect(this, "executor " + std::to_string(index_));
@@ -63,6 +78,15 @@ caf::behavior executor::make_behavior() {
       [this](form_batch) {
         settling_ = false;
         form();
+        check();
+      },
+      [this](offer_blocks& offer) {
+        receive(offer);
+        check();
+      },
+      [this](const blocks_loaded& loaded) {
+        sample_until_now();
+        end_load(loaded);
         check();
       },
       [this](close_books) {
@@ -99,7 +123,11 @@ void executor::accept(prompt& what) {
     return;
   }
   bool could_enter = batcher_.arrival_matters();
+  live_request& queued = *r;
   batcher_.enqueue(std::move(r));
+  if (is_new_to_tiers(queued)) {
+    ask_tiers(queued);
+  }
   if (planned_ == 0) {
     settle();
   } else if (could_enter) {
@@ -109,14 +137,44 @@ void executor::accept(prompt& what) {
 
 // A batch is formed after everything else that happens at this instant.
 void executor::settle() {
-  if (!settling_) {
+  if (!settling_ && !forming_) {
     settling_ = true;
     context_.time.send_settled(caf::actor_cast<caf::actor>(this), form_batch{});
   }
 }
 
 void executor::form() {
-  if (batcher_.form(context_.time.now())) {
+  forming_ = true;
+  batcher_.begin();
+  continue_forming();
+}
+
+// Admits waiting requests until one must first hear from the tiers; their answers come at this same
+// instant.
+void executor::continue_forming() {
+  while (live_request* next = batcher_.candidate()) {
+    bool enters_early = context_.plan.waiting == load_wait::best_effort;
+    if (questions_.contains(next->kv.id)) {
+      return;
+    }
+    if (next->load.transfers > 0 && !enters_early) {
+      batcher_.pass_over();
+      continue;
+    }
+    if (is_new_to_tiers(*next)) {
+      ask_tiers(*next);
+      return;
+    }
+    if (next->load.transfers > 0) {
+      cut_load(*next);
+    }
+    if (!batcher_.admit(context_.time.now())) {
+      break;
+    }
+  }
+  forming_ = false;
+  tell_tiers();
+  if (batcher_.has_work()) {
     plan_window();
   }
 }
@@ -160,6 +218,7 @@ void executor::end_window() {
   iterations_ += static_cast<std::int64_t>(planned_);
   auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
   planned_ = 0;
+  tell_tiers();
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;

@@ -80,6 +80,14 @@ kv_match kv_manager::match(const sequence& s, token_count total) const {
   return found;
 }
 
+kv_match kv_manager::held(const sequence& s, token_count total) const {
+  kv_match found;
+  found.blocks = static_cast<std::int64_t>(s.filled);
+  found.tokens = s.filled == 0 ? token_count{0} : end_of(s, s.filled - 1);
+  found.tokens = std::min(found.tokens, token_count{total - 1});
+  return found;
+}
+
 std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
   auto held = std::max(found.blocks, static_cast<std::int64_t>(s.blocks.size()));
   std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
@@ -205,6 +213,9 @@ void kv_manager::append(sequence& s) {
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
   policy_.on_hit(slot, view(s, index));
+  if (settings_.tell_reused) {
+    news_.reused.push_back(s.keys[index]);
+  }
   cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
     ++used_;
@@ -232,6 +243,9 @@ block_id kv_manager::take() {
   slot_id gone = cache_.evict();
   REFRAIN_ASSERT(gone != no_slot);
   ++evictions_;
+  if (settings_.tell_evicted) {
+    news_.evicted.push_back(cache_.key_of(gone));
+  }
   block_id block = block_of_[gone];
   block_of_[gone] = no_block;
   return block;
@@ -239,8 +253,11 @@ block_id kv_manager::take() {
 
 void kv_manager::fill(sequence& s, token_count upto) {
   while (s.filled < s.blocks.size() && end_of(s, s.filled) <= upto) {
-    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot) {
+    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot && !filled_[slot]) {
       filled_[slot] = true;
+      if (settings_.tell_filled) {
+        news_.filled.push_back(s.keys[s.filled]);
+      }
     }
     ++s.filled;
   }
