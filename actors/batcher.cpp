@@ -99,7 +99,7 @@ bool batcher::admit_first(sim_time now) {
   live_request& r = *waiting_.front();
   kv_match found = kv_.match(r.kv, r.total());
   token_count tokens{std::min<std::int64_t>(r.total() - found.tokens, left_)};
-  if (!kv_.admit(r.kv, found, found.tokens + tokens)) {
+  if (!kv_.admit(r.kv, found, found.tokens + tokens, now)) {
     return false;
   }
   r.computed = found.tokens;

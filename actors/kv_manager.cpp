@@ -92,7 +92,7 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
   return fresh;
 }
 
-bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
+bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim_time now) {
   REFRAIN_ASSERT(s.blocks.empty());
   auto hits = static_cast<std::size_t>(found.blocks);
   std::int64_t need = needed(s, found, upto);
@@ -101,7 +101,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
-  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
+  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
   // All that was found is taken before anything is allocated, so it cannot be evicted for it.
   for (std::size_t i = 0; i < hits; ++i) {
     if (slot_id slot = visible_slot(s, i); slot != no_slot) {

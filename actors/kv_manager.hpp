@@ -77,9 +77,9 @@ class kv_manager {
   /// What of the request's first `total` tokens is there now; at least one token is left to
   /// compute. Touches nothing.
   kv_match match(const sequence& s, token_count total) const;
-  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing
-  /// changed, when there is no room.
-  bool admit(sequence& s, const kv_match& found, token_count upto);
+  /// Takes, at time `now`, the matched blocks and allocates for the tokens up to `upto`; false,
+  /// with nothing changed, when there is no room.
+  bool admit(sequence& s, const kv_match& found, token_count upto, sim_time now);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
   /// The iteration that computed the tokens up to `upto` has ended: full blocks become findable.
