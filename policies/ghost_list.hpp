@@ -51,6 +51,9 @@ class ghost_list {
     units_[list] += size;
   }
 
+  /// Starts loading what a call with this key will read.
+  void prefetch(block_key key) const { __builtin_prefetch(&cells_[home(key_hash{}(key))]); }
+
   /// The list of a key, or none.
   std::uint32_t find(block_key key) const {
     std::uint32_t cell = cells_[cell_of(key)];
@@ -76,6 +79,8 @@ class ghost_list {
     }
     std::uint32_t place = place_of(offset);
     drop(cell_of(keys_[place]), place);
+    // In a full list its next oldest key soon follows.
+    prefetch(keys_[place_of(std::min(offset + 1, used_))]);
   }
 
  private:

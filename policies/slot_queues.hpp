@@ -60,12 +60,19 @@ class slot_queues {
 
   /// The unpinned slot that came first, or no_slot.
   slot_id oldest(std::uint32_t queue) {
-    slot_id last = last_unpinned(queue);
-    if (counts_[queue] > 0) {
-      slot_id top{cell(queue, 0)};
-      return last == no_slot || before(top, last) ? top : last;
+    slot_id top = counts_[queue] > 0 ? slot_id{cell(queue, 0)} : no_slot;
+    while (!order_.empty(queue)) {
+      slot_id last = order_.back(queue);
+      if (top != no_slot && before(top, last)) {
+        break;
+      }
+      if (!states_[last].pinned) {
+        return last;
+      }
+      order_.detach(last);
+      states_[last].place = passed;
     }
-    return last;
+    return top;
   }
 
   /// Whether nothing stands in the queue but pinned slots that a scan has passed over.
@@ -89,18 +96,6 @@ class slot_queues {
   void list(std::uint32_t queue, slot_id slot) {
     states_[slot] = {listed, queue != 0, false};
     order_.push_front(queue, slot);
-  }
-
-  slot_id last_unpinned(std::uint32_t queue) {
-    while (!order_.empty(queue)) {
-      slot_id last = order_.back(queue);
-      if (!states_[last].pinned) {
-        return last;
-      }
-      order_.detach(last);
-      states_[last].place = passed;
-    }
-    return no_slot;
   }
 
   bool before(slot_id a, slot_id b) const { return before_number(numbers_[a], numbers_[b]); }

@@ -75,6 +75,7 @@ class arc final : public eviction {
     return order_.back(list_to_shrink());
   }
   void on_evict(slot_id slot, block_key key) override {
+    ghosts_.prefetch(key);
     if (forget_ != ghost_list::none && ghosts_.count(forget_) > 0) {
       ghosts_.drop_oldest(forget_);
     }

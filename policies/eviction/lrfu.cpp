@@ -86,7 +86,7 @@ const register_eviction<lrfu> registration{policy_info{
                     .type = parameter_type::real,
                     .standard = "0",
                     .description = "the half-life in requests; 0: half_life counts",
-                    .high = 1e12},
+                    .high = 1e30},
                    {.name = "scope",
                     .type = parameter_type::choice,
                     .standard = "flat",

@@ -58,6 +58,7 @@ class s3fifo final : public eviction {
     }
   }
   void on_evict(slot_id slot, block_key key) override {
+    ghosts_.prefetch(key);
     if (queues_.queue_of(slot) == small) {
       remember(key, size_of(slot));
     }
