@@ -70,7 +70,8 @@ class eviction {
   virtual void begin_request(const request_view&) {}
   /// A key that is not resident is accessed; false refuses to cache it. Ghosts are looked up here.
   virtual bool on_miss(const entry_view&) { return true; }
-  /// Room was made for what on_miss let in; false drops it all the same.
+  /// Room was made for what on_miss let in; false drops it all the same. Asked by replay only,
+  /// where sizes differ.
   virtual bool on_room(const entry_view&) { return true; }
   virtual void on_insert(slot_id slot, const entry_view& entry) = 0;
   /// A resident key is accessed, pinned or not. `entry` carries what may have changed: depth,

@@ -106,6 +106,9 @@ class s3fifo final : public eviction {
     units_[queue] += size_of(slot);
   }
   void remember(block_key key, std::uint32_t size) {
+    if (size > ghost_share_) {
+      return;
+    }
     while (ghosts_.count(0) > 0 && (ghosts_.full() || ghosts_.units(0) + size > ghost_share_)) {
       ghosts_.drop_oldest(0);
     }
