@@ -121,7 +121,7 @@ bool batcher::admit(sim_time now) {
   kv_match found = holds ? kv_.held(r.kv, r.total()) : kv_.match(r.kv, r.total());
   token_count tokens{std::min<std::int64_t>(r.total() - found.tokens, left_)};
   token_count upto = found.tokens + tokens;
-  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto))) {
+  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now))) {
     if (!give_up_load_behind(passed_ + 1)) {
       return false;
     }

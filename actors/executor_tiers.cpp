@@ -78,7 +78,7 @@ void executor::decide(live_request& r) {
   load_choice choice = choose_blocks(r, offers);
   token_count upto =
       choice.tier_of.empty() ? token_count{0} : kv_.end_of(r.kv, choice.tier_of.size() - 1);
-  if (is_worth_loading(r, choice, offers) && kv_.admit(r.kv, choice.found, upto)) {
+  if (is_worth_loading(r, choice, offers) && kv_.admit(r.kv, choice.found, upto, context_.time.now())) {
     r.load.to = upto;
     r.load.tier_of = std::move(choice.tier_of);
     ++r.load.attempt;

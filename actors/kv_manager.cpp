@@ -100,7 +100,7 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
   return fresh;
 }
 
-bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
+bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim_time now) {
   REFRAIN_ASSERT(s.blocks.empty());
   auto hits = static_cast<std::size_t>(found.blocks);
   std::int64_t need = needed(s, found, upto);
@@ -109,7 +109,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
-  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
+  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
   // All that was found is taken before anything is allocated, so it cannot be given away for it:
   // first what this request had left behind, since a found block that took no room needs a block of
   // the pool.

@@ -89,9 +89,9 @@ class kv_manager {
   kv_match match(const sequence& s, token_count total) const;
   /// What a request that waits with its blocks taken has of its first `total` tokens.
   kv_match held(const sequence& s, token_count total) const;
-  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing
-  /// changed, when there is no room.
-  bool admit(sequence& s, const kv_match& found, token_count upto);
+  /// Takes, at time `now`, the matched blocks and allocates for the tokens up to `upto`; false,
+  /// with nothing changed, when there is no room.
+  bool admit(sequence& s, const kv_match& found, token_count upto, sim_time now);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
   /// The iteration that computed the tokens up to `upto` has ended: full blocks become findable.

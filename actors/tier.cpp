@@ -96,7 +96,7 @@ void tier::start_load(const load_blocks& wanted) {
   std::vector<slot_id> offered = std::move(found->second);
   offers_.erase(found);
   load_done ended{wanted.id, wanted.attempt, wanted.executor, {}};
-  policy_->begin_request({wanted.id, {}, {}, {}});
+  policy_->begin_request({.id = wanted.id, .now = context_.time.now()});
   for (std::uint32_t index : wanted.wanted) {
     slot_id slot = std::exchange(offered[index], no_slot);
     policy_->on_hit(slot, {.key = cache_.key_of(slot), .depth = index});
