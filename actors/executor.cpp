@@ -37,7 +37,9 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
-      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_},
+      reporter_{*this, *context, index},
+      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_,
+           reporter_.wants_blocks(), reporter_.wants_blocks()},
           *eviction_,
           *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
@@ -65,6 +67,7 @@ caf::behavior executor::make_behavior() {
         form();
         check();
       },
+      [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
         sample_until_now();
         send(context_.recorder, sample(context_.time.now()));
@@ -119,6 +122,7 @@ void executor::form() {
   if (batcher_.form(context_.time.now())) {
     plan_window();
   }
+  tell_routers();
 }
 
 void executor::plan_window() {
@@ -160,12 +164,21 @@ void executor::end_window() {
   iterations_ += static_cast<std::int64_t>(planned_);
   auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
   planned_ = 0;
+  tell_routers();
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;
     r->reply.deliver(r->result);
   }
   settle();
+}
+
+// Before the answers of an event, so that whoever hears one and asks again finds what it left.
+void executor::tell_routers() {
+  reporter_.tell_blocks(kv_.news());
+  kv_.news().clear();
+  reporter_.tell_first_tokens(batcher_.first_tokens());
+  batcher_.first_tokens().clear();
 }
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the

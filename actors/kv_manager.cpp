@@ -232,6 +232,9 @@ block_id kv_manager::take() {
   slot_id gone = cache_.evict();
   REFRAIN_ASSERT(gone != no_slot);
   ++evictions_;
+  if (settings_.tell_evicted) {
+    news_.evicted.push_back(cache_.key_of(gone));
+  }
   block_id block = block_of_[gone];
   block_of_[gone] = no_block;
   return block;
@@ -239,8 +242,11 @@ block_id kv_manager::take() {
 
 void kv_manager::fill(sequence& s, token_count upto) {
   while (s.filled < s.blocks.size() && end_of(s, s.filled) <= upto) {
-    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot) {
+    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot && !filled_[slot]) {
       filled_[slot] = true;
+      if (settings_.tell_filled) {
+        news_.filled.push_back(s.keys[s.filled]);
+      }
     }
     ++s.filled;
   }
@@ -290,6 +296,9 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
 void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
+  if (settings_.tell_filled && filled_[held.slot]) {
+    news_.withdrawn.push_back(cache_.key_of(held.slot));
+  }
   cache_.remove(held.slot);
   block_of_[held.slot] = no_block;
   held.slot = no_slot;

@@ -27,10 +27,25 @@ inline constexpr block_id no_block{UINT32_MAX};
 
 /// How an executor's KV memory is laid out and governed.
 struct kv_settings {
-  std::int64_t blocks = 0;   ///< capacity of the pool
-  token_count block_tokens;  ///< tokens in a block
-  std::uint32_t slots = 0;   ///< findable blocks there can ever be at once, at most
-  eviction_needs needs;      ///< of the eviction policy
+  std::int64_t blocks = 0;    ///< capacity of the pool
+  token_count block_tokens;   ///< tokens in a block
+  std::uint32_t slots = 0;    ///< findable blocks there can ever be at once, at most
+  eviction_needs needs;       ///< of the eviction policy
+  bool tell_evicted = false;  ///< collect what is evicted in kv_news
+  bool tell_filled = false;   ///< collect what becomes findable
+};
+
+/// What happened to findable blocks since it was last read, where it is collected.
+struct kv_news {
+  std::vector<block_key> evicted;
+  std::vector<block_key> filled;
+  std::vector<block_key> withdrawn;  ///< became private to the only request that used it
+
+  void clear() {
+    evicted.clear();
+    filled.clear();
+    withdrawn.clear();
+  }
 };
 
 /// One block of a request.
@@ -94,6 +109,9 @@ class kv_manager {
     return token_count{static_cast<std::int64_t>(s.blocks.size()) * settings_.block_tokens};
   }
 
+  /// What happened since this was last read; the caller empties it.
+  kv_news& news() { return news_; }
+
   /// A waiting request entered (or left) the look-ahead queue.
   void want(const sequence& s);
   void unwant(const sequence& s);
@@ -147,6 +165,7 @@ class kv_manager {
   std::int64_t peak_ = 0;
   std::int64_t evictions_ = 0;
   std::int64_t inserted_ = 0;
+  kv_news news_;
 };
 
 }  // namespace refrain

@@ -30,6 +30,13 @@ struct workload_plan {
   bool serial = false;         ///< the next request only after the last is done
 };
 
+/// How many routers there are and how soon they know what executors hold.
+struct router_plan {
+  std::int64_t count = 1;
+  sim_time delay{0};  ///< from a change in an executor to every router
+  sim_time poll{0};   ///< changes are asked for this often; 0: told at once
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -50,6 +57,7 @@ struct contender_plan {
   policy_choice eviction;
   policy_choice batching;
   policy_choice routing;
+  router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
 
   sim_time retrieval_latency{0};

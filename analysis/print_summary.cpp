@@ -180,6 +180,24 @@ void print_requests(std::string& out, std::span<const contender_summary> contend
   }
 }
 
+/// What routers that ask what executors hold made of it; nothing for the others.
+void print_routing(std::string& out, std::span<const contender_summary> contenders) {
+  for (const contender_summary& s : contenders) {
+    if (!(s.at("routable_tokens").value > 0)) {
+      continue;
+    }
+    double input = s.at("input_tokens").value;
+    auto tokens = [&](const char* name) {
+      double count = s.at(name).value;
+      return fmt::format("{} ({})", count_text(count), percent_text(count / input));
+    };
+    out += fmt::format(
+        "{}: reusable tokens: some executor held {}, the router counted on {} where "
+        "it sent them, {} were delivered.\n",
+        s.name, tokens("routable_tokens"), tokens("routed_tokens"), tokens("hit_tokens"));
+  }
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -206,6 +224,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_contenders(out, contenders);
     out += "\n";
     print_requests(out, contenders);
+    print_routing(out, contenders);
     print_measured(out, contenders);
   }
   const char* separator = contenders.empty() ? "" : "\n";
