@@ -180,21 +180,23 @@ void print_requests(std::string& out, std::span<const contender_summary> contend
   }
 }
 
-/// What routers that ask what executors hold made of it; nothing for the others.
+/// What routers that ask what executors hold made of it; the others have no row.
 void print_routing(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"reusable prompt tokens", "an executor held", "router counted on", "delivered"}};
   for (const contender_summary& s : contenders) {
     if (!(s.at("routable_tokens").value > 0)) {
       continue;
     }
-    double input = s.at("input_tokens").value;
-    auto tokens = [&](const char* name) {
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const char* name : {"routable_tokens", "routed_tokens", "hit_tokens"}) {
       double count = s.at(name).value;
-      return fmt::format("{} ({})", count_text(count), percent_text(count / input));
-    };
-    out += fmt::format(
-        "{}: reusable tokens: some executor held {}, the router counted on {} where "
-        "it sent them, {} were delivered.\n",
-        s.name, tokens("routable_tokens"), tokens("routed_tokens"), tokens("hit_tokens"));
+      row.push_back(fmt::format("{} ({})", count_text(count),
+                                percent_text(count / s.at("input_tokens").value)));
+    }
+  }
+  if (rows.size() > 1) {
+    out += "\n";
+    print_grid(out, rows);
   }
 }
 
