@@ -233,6 +233,7 @@ bool batcher::advance_one(live_request& r, std::int64_t iterations, sim_time now
   }
   if (r.emitted == 0) {
     r.result.first_token = now;
+    first_tokens_.push_back(r.kv.id);
   }
   r.emitted += iterations;
   return r.emitted >= r.kv.output_tokens;

@@ -81,6 +81,9 @@ class batcher {
   /// Gives up all requests: a run that ends early.
   std::vector<std::unique_ptr<live_request>> abandon();
 
+  /// Requests whose first token is out since this was last read; the caller empties it.
+  std::vector<request_id>& first_tokens() { return first_tokens_; }
+
   std::int64_t running() const { return static_cast<std::int64_t>(running_.size()); }
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int64_t preemptions() const { return preemptions_; }
@@ -113,6 +116,7 @@ class batcher {
   bool preempted_ = false;
   std::size_t passed_ = 0;  // waiting requests passed over in this iteration
   std::int64_t preemptions_ = 0;
+  std::vector<request_id> first_tokens_;
 };
 
 }  // namespace refrain

@@ -7,6 +7,7 @@
 #include "actors/messages.hpp"
 #include "actors/population.hpp"
 #include "actors/recorder.hpp"
+#include "actors/reporter.hpp"
 #include "actors/retriever.hpp"
 #include "actors/router.hpp"
 #include "actors/tier.hpp"
@@ -35,13 +36,22 @@ void spawn_tiers(caf::actor_system& system, contender_context& context) {
   }
 }
 
+bool routers_may_be_stale(const router_plan& routers) {
+  return routers.delay > sim_time{0} || routers.poll > sim_time{0};
+}
+
 void spawn_cast(caf::actor_system& system, contender_context& context, contender_writer results) {
+  if (needs_of_routing(context.plan).matches && routers_may_be_stale(context.plan.routers)) {
+    context.truth = std::make_unique<key_view>(static_cast<std::size_t>(context.plan.executors));
+  }
   context.recorder = system.spawn<recorder>(&context, results);
   spawn_tiers(system, context);
   for (std::int64_t i = 0; i < context.plan.executors; ++i) {
     context.executors.push_back(system.spawn<executor>(&context, static_cast<std::uint32_t>(i)));
   }
-  context.router = system.spawn<router>(&context);
+  for (std::int64_t i = 0; i < context.plan.routers.count; ++i) {
+    context.routers.push_back(system.spawn<router>(&context));
+  }
   context.retriever = system.spawn<retriever>(&context);
   context.population = system.spawn<population>(&context);
 }
@@ -105,7 +115,9 @@ void dismiss_cast(contender_context& context) {
     context.time.run([] { return false; });
   };
   dismiss(bookkeepers(context));
-  dismiss({context.population, context.retriever, context.router, context.recorder});
+  dismiss({context.population, context.retriever});
+  dismiss(context.routers);
+  dismiss({context.recorder});
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
 }
 
 // The tiers are told what they want to know, and nothing is collected for nobody.
-kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs) {
+kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs, bool all_news) {
   kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  settings.tell_evicted = settings.tell_filled = all_news;
   for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
     settings.tell_evicted =
         settings.tell_evicted || (i == 0 && plan.tiers[i].write == tier_write::demote);
@@ -49,7 +50,8 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
-      kv_{settings_of(context->plan, needs_), *eviction_, *reuse_},
+      reporter_{*this, *context, index},
+      kv_{settings_of(context->plan, needs_, reporter_.wants_blocks()), *eviction_, *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
@@ -89,6 +91,7 @@ caf::behavior executor::make_behavior() {
         end_load(loaded);
         check();
       },
+      [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
         sample_until_now();
         send(context_.recorder, sample(context_.time.now()));
@@ -173,7 +176,7 @@ void executor::continue_forming() {
     }
   }
   forming_ = false;
-  tell_tiers();
+  publish();
   if (batcher_.has_work()) {
     plan_window();
   }
@@ -218,13 +221,22 @@ void executor::end_window() {
   iterations_ += static_cast<std::int64_t>(planned_);
   auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
   planned_ = 0;
-  tell_tiers();
+  publish();
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;
     r->reply.deliver(r->result);
   }
   settle();
+}
+
+// Before the answers of an event, so that whoever hears one and asks again finds what it left.
+void executor::publish() {
+  tell_tiers();
+  reporter_.tell_blocks(kv_.news());
+  kv_.news().clear();
+  reporter_.tell_first_tokens(batcher_.first_tokens());
+  batcher_.first_tokens().clear();
 }
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the

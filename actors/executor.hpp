@@ -15,6 +15,7 @@
 #include "actors/batcher.hpp"
 #include "actors/context.hpp"
 #include "actors/messages.hpp"
+#include "actors/reporter.hpp"
 #include "gpu/cost_model/cost_model.hpp"
 
 namespace refrain {
@@ -53,6 +54,7 @@ class executor final : public caf::event_based_actor {
   void schedule_window_end();
   void end_window();
   void settle();
+  void publish();
   void sample_until_now();
   executor_sample sample(sim_time when) const;
   void check() const;
@@ -63,6 +65,7 @@ class executor final : public caf::event_based_actor {
   std::unique_ptr<eviction> eviction_;
   std::unique_ptr<reuse> reuse_;
   std::unique_ptr<batching> batching_;
+  reporter reporter_;
   kv_manager kv_;
   batcher batcher_;
   cost_model engine_;

@@ -78,7 +78,8 @@ void executor::decide(live_request& r) {
   load_choice choice = choose_blocks(r, offers);
   token_count upto =
       choice.tier_of.empty() ? token_count{0} : kv_.end_of(r.kv, choice.tier_of.size() - 1);
-  if (is_worth_loading(r, choice, offers) && kv_.admit(r.kv, choice.found, upto, context_.time.now())) {
+  if (is_worth_loading(r, choice, offers) &&
+      kv_.admit(r.kv, choice.found, upto, context_.time.now())) {
     r.load.to = upto;
     r.load.tier_of = std::move(choice.tier_of);
     ++r.load.attempt;
@@ -127,7 +128,7 @@ void executor::end_load(const blocks_loaded& loaded) {
     return;
   }
   kv_.fill(r->kv, r->load.to);
-  tell_tiers();
+  publish();
   // It may enter with the first batch that is formed now or later.
   if (planned_ == 0) {
     settle();
@@ -143,15 +144,15 @@ void executor::cut_load(live_request& r) {
 }
 
 void executor::tell_tiers() {
-  kv_news& news = kv_.news();
+  const kv_news& news = kv_.news();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     tier_write mode = context_.plan.tiers[i].write;
     if (mode == tier_write::demote && i > 0) {
       continue;  // fed by the tier above
     }
-    std::vector<block_key>& keys = mode == tier_write::demote    ? news.evicted
-                                   : mode == tier_write::through ? news.filled
-                                                                 : news.reused;
+    const std::vector<block_key>& keys = mode == tier_write::demote    ? news.evicted
+                                         : mode == tier_write::through ? news.filled
+                                                                       : news.reused;
     if (keys.empty()) {
       continue;
     }
@@ -162,9 +163,6 @@ void executor::tell_tiers() {
     }
     send(tiers_[i], store_blocks{index_, std::move(batch)});
   }
-  news.evicted.clear();
-  news.filled.clear();
-  news.reused.clear();
 }
 
 }  // namespace refrain

@@ -307,6 +307,9 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
 void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
+  if (settings_.tell_filled && filled_[held.slot]) {
+    news_.withdrawn.push_back(cache_.key_of(held.slot));
+  }
   cache_.remove(held.slot);
   block_of_[held.slot] = no_block;
   held.slot = no_slot;

@@ -41,6 +41,14 @@ struct kv_news {
   std::vector<block_key> evicted;
   std::vector<block_key> filled;
   std::vector<block_key> reused;
+  std::vector<block_key> withdrawn;  ///< became private to the only request that used it
+
+  void clear() {
+    evicted.clear();
+    filled.clear();
+    reused.clear();
+    withdrawn.clear();
+  }
 };
 
 /// One block of a request.

@@ -5,15 +5,15 @@
 namespace refrain {
 
 std::string_view name_of(lost_cause cause) {
-  constexpr std::string_view names[] = {"never_seen",   "last_token",   "block_floor",
-                                        "preempted",    "evicted_gpu",  "evicted_host",
-                                        "evicted_nvme", "evicted_remote", "not_visible",
-                                        "router",       "admission",    "load_slower"};
+  constexpr std::string_view names[] = {
+      "never_seen",   "last_token",     "block_floor", "preempted", "evicted_gpu", "evicted_host",
+      "evicted_nvme", "evicted_remote", "not_visible", "router",    "admission",   "load_slower"};
   static_assert(std::size(names) == lost_causes);
   return names[static_cast<std::size_t>(cause)];
 }
 
-// Two generations bound the memory: what is used moves to the young one, and a full young one replaces the old.
+// Two generations bound the memory: what is used moves to the young one, and a full young one
+// replaces the old.
 block_history::record& block_history::at(block_key key) {
   auto young = young_.find(key);
   if (young != young_.end()) {

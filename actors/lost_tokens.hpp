@@ -1,8 +1,9 @@
-// Why a token had to be computed: every prompt token that was no hit has one cause, found when its request first enters the
-// batch, and every token that is computed again has the cause "preempted". The causes of a request sum to its computed tokens.
+// Why a token had to be computed: every prompt token that was no hit has one cause, found when its
+// request first enters the batch, and every token that is computed again has the cause "preempted".
+// The causes of a request sum to its computed tokens.
 //
-// What became of a block is remembered for all executors together, for the last million blocks or two that were computed
-// or evicted; an older one counts as never seen.
+// What became of a block is remembered for all executors together, for the last million blocks or
+// two that were computed or evicted; an older one counts as never seen.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -48,7 +49,8 @@ class block_history {
   /// It gave way in a tier below; `where` is one of the evicted causes.
   void evicted_below(block_key key, lost_cause where);
 
-  /// Why a block that the asking executor does not hold is not to be had: router, one of the evicted causes, or never seen.
+  /// Why a block that the asking executor does not hold is not to be had: router, one of the
+  /// evicted causes, or never seen.
   lost_cause why_lost(block_key key) const;
 
  private:

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "actors/key_view.hpp"
 #include "actors/transfer_link.hpp"
 #include "traces/request.hpp"
 
@@ -44,6 +45,7 @@ struct prompt {
   /// contains.
   std::vector<block_key> keys;
   bool short_last_block = false;  ///< the last key stands for a block that the prompt does not fill
+  bool last_turn = true;          ///< the session sends nothing after it
 };
 
 /// retriever to itself: the search for this prompt has taken its time.
@@ -70,7 +72,24 @@ struct answer {
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
   token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
+  token_count routable_tokens;  ///< that some executor held when the router decided
+  token_count routed_tokens;    ///< that the router believed to be in the executor it chose
 };
+
+/// executor to all routers: what became findable in it and what was evicted, in order.
+struct kv_changes {
+  std::uint32_t executor = 0;
+  std::vector<key_change> changes;
+};
+
+/// executor to all routers: requests whose first token is out.
+struct first_tokens {
+  std::uint32_t executor = 0;
+  std::vector<request_id> requests;
+};
+
+/// executor to itself: routers poll what changed in it.
+struct poll_due {};
 
 /// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is
 /// not the current one.
@@ -185,6 +204,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::prompt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::retrieved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_changes)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::first_tokens)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::poll_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::window_end)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::form_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)

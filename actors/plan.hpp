@@ -67,6 +67,13 @@ struct tier_plan {
   policy_choice eviction;
 };
 
+/// How many routers there are and how soon they know what executors hold.
+struct router_plan {
+  std::int64_t count = 1;
+  sim_time delay{0};  ///< from a change in an executor to every router
+  sim_time poll{0};   ///< changes are asked for this often; 0: told at once
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -87,6 +94,7 @@ struct contender_plan {
   policy_choice eviction;
   policy_choice batching;
   policy_choice routing;
+  router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
 
   std::vector<tier_plan> tiers;  ///< below the GPU, nearest first

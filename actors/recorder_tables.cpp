@@ -101,6 +101,13 @@ const integer_of<request_over> request_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.result.preemptions; }},
     {"moved_bytes", "bytes", "KV loaded from lower tiers for it",
      [](const request_over& r) -> std::int64_t { return r.result.loaded_bytes; }},
+    {"routable_tokens", "tokens",
+     "leading prompt tokens that some executor held when the router decided; 0 where the routing "
+     "policy does not ask what executors hold",
+     [](const request_over& r) -> std::int64_t { return r.result.routable_tokens; }},
+    {"routed_tokens", "tokens",
+     "leading prompt tokens that the router believed to be in the executor it chose; 0 likewise",
+     [](const request_over& r) -> std::int64_t { return r.result.routed_tokens; }},
 };
 
 const real_of<request_over> request_reals[] = {

@@ -180,6 +180,26 @@ void print_requests(std::string& out, std::span<const contender_summary> contend
   }
 }
 
+/// What routers that ask what executors hold made of it; the others have no row.
+void print_routing(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"reusable prompt tokens", "an executor held", "router counted on", "delivered"}};
+  for (const contender_summary& s : contenders) {
+    if (!(s.at("routable_tokens").value > 0)) {
+      continue;
+    }
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const char* name : {"routable_tokens", "routed_tokens", "hit_tokens"}) {
+      double count = s.at(name).value;
+      row.push_back(fmt::format("{} ({})", count_text(count),
+                                percent_text(count / s.at("input_tokens").value)));
+    }
+  }
+  if (rows.size() > 1) {
+    out += "\n";
+    print_grid(out, rows);
+  }
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -206,6 +226,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_contenders(out, contenders);
     out += "\n";
     print_requests(out, contenders);
+    print_routing(out, contenders);
     print_measured(out, contenders);
   }
   const char* separator = contenders.empty() ? "" : "\n";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 23> columns_read = {"status",
+constexpr std::array<std::string_view, 25> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -36,6 +36,8 @@ constexpr std::array<std::string_view, 23> columns_read = {"status",
                                                            "preempted_tokens",
                                                            "computed_tokens",
                                                            "moved_bytes",
+                                                           "routable_tokens",
+                                                           "routed_tokens",
                                                            "measured_ttft_s",
                                                            "measured_e2e_s"};
 
@@ -124,6 +126,14 @@ metric ratio_metric(std::string name, std::string unit, double numerator, double
   return {std::move(name), std::move(unit), value, std::nullopt, std::nullopt};
 }
 
+/// The sum of a column that older files lack: nan there.
+metric optional_sum(const char* name, const char* unit, const served_requests& served) {
+  if (served.has(name)) {
+    return count_metric(name, unit, served.sum(name));
+  }
+  return {name, unit, nan, std::nullopt, std::nullopt};
+}
+
 metric total_metric(std::string name, std::string unit, const table* totals) {
   if (totals != nullptr) {
     const auto& names = totals->at("name").texts();
@@ -168,6 +178,8 @@ std::vector<metric> metrics_of(const served_requests& served, const table* total
                            static_cast<double>(served.sum("output_tokens")), makespan));
   sum("moved_bytes", "bytes");
   m.push_back(total_metric("gpu_kv_peak_bytes", "bytes", totals));
+  m.push_back(optional_sum("routable_tokens", "tokens", served));
+  m.push_back(optional_sum("routed_tokens", "tokens", served));
   return m;
 }
 

@@ -44,6 +44,10 @@ eviction_needs needs_of(const policy_choice& eviction) {
   return registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
 }
 
+routing_needs needs_of_routing(const policy_choice& routing) {
+  return registry<routing_entry>::find(routing.name, "policies.routing").needs;
+}
+
 /// Adds a policy and its parameters to a contender's settings.
 void describe_policy(const policy_choice& choice, std::string_view key,
                      std::vector<setting>& into) {
@@ -165,6 +169,8 @@ class run_loader {
     plan.executors = executors(settings);
     plan.host_overhead = settings.time("hardware.host_overhead");
     plan.retrieval_latency = settings.time("retriever.latency");
+    plan.routers = {settings.integer("routers.count"), settings.time("routers.delay"),
+                    settings.time("routers.poll")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
     plan.tiers = tiers_of(settings, needs_of(plan.eviction));
@@ -176,11 +182,9 @@ class run_loader {
     cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
 
     eviction_needs needs = needs_of(plan.eviction);
-    if (needs.sessions && !workload_.info.has_sessions) {
-      throw input_error{
-          settings.where("policies.eviction"),
-          fmt::format("\"{}\" needs sessions, and this trace has none", plan.eviction.name)};
-    }
+    check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
+    check_sessions(settings, "policies.routing", plan.routing,
+                   needs_of_routing(plan.routing).sessions);
     const workload_survey& counts = survey(plan.keys, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
@@ -189,6 +193,14 @@ class run_loader {
     warn_of_refusals(plan, counts);
     describe(settings, plan);
     plan_.contenders.push_back(std::move(plan));
+  }
+
+  void check_sessions(const scenario_settings& settings, std::string_view key,
+                      const policy_choice& policy, bool needed) const {
+    if (needed && !workload_.info.has_sessions) {
+      throw input_error{settings.where(key),
+                        fmt::format("\"{}\" needs sessions, and this trace has none", policy.name)};
+    }
   }
 
   static std::int64_t executors(const scenario_settings& settings) {

@@ -154,6 +154,12 @@ std::vector<setting_rule> make_rules() {
       {"policies.batching", policy, "fcfs", "how batches are formed", true},
       {"policies.routing", policy, "round_robin", "which executor serves a request", true},
 
+      {"routers.count", integer, "1", "routers; each serves its share of the sessions", true, 1,
+       1e5},
+      {"routers.delay", duration, "0", "until routers know what changed in an executor's cache",
+       true, 0, 1e6},
+      {"routers.poll", duration, "0", "routers ask for changes this often; 0 = told at once", true,
+       0, 1e6},
       {"retriever.latency", duration, "0", "search time before a request reaches an executor", true,
        0, 3600},
       {"execution.fast_forward", boolean, "true",

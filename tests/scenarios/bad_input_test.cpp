@@ -110,8 +110,8 @@ TEST_F(bad_input, unknown_policy) {
                  "\"lru\"");
   expect_refused(run_rows(row, "[policies]\neviction = \"lrfu\"\n"),
                  "unknown eviction policy \"lrfu\"");
-  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_aware\"\n"),
-                 "unknown routing policy \"prefix_aware\"");
+  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_awar\"\n"),
+                 "unknown routing policy \"prefix_awar\"; did you mean \"prefix_aware\"");
 }
 
 TEST_F(bad_input, unknown_policy_parameter) {
@@ -125,6 +125,15 @@ TEST_F(bad_input, unknown_policy_parameter) {
 TEST_F(bad_input, policy_that_needs_sessions_of_a_trace_without) {
   expect_refused(run_rows(row, "[policies]\neviction = \"t_lru\"\n"),
                  "s.toml:9: policies.eviction: \"t_lru\" needs sessions, and this trace has none");
+  expect_refused(run_rows(row, "[policies]\nrouting = \"sticky\"\n"),
+                 "s.toml:9: policies.routing: \"sticky\" needs sessions, and this trace has none");
+}
+
+TEST_F(bad_input, routers_that_there_cannot_be) {
+  expect_refused(run_rows(row, "[routers]\ncount = 0\n"),
+                 "s.toml:9: routers.count: must be 1 to 100000, found 0");
+  expect_refused(run_rows(row, "[routers]\ndelay = 3\n"), "s.toml:9: routers.delay");
+  expect_refused(run_rows(row, "[routers]\npol = \"1s\"\n"), "did you mean \"routers.poll\"");
 }
 
 TEST_F(bad_input, capacity_of_zero) {
