@@ -200,7 +200,8 @@ void print_routing(std::string& out, std::span<const contender_summary> contende
   }
 }
 
-/// Why prompt tokens were computed, in shares of all prompt tokens; causes that no contender has are left out.
+/// Why prompt tokens were computed, in shares of all prompt tokens; causes that no contender has
+/// are left out.
 void print_losses(std::string& out, std::span<const contender_summary> contenders) {
   constexpr std::string_view prefix = "lost_tokens_";
   std::vector<std::string> causes;
@@ -258,7 +259,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     out += "\n";
     print_requests(out, contenders);
     print_losses(out, contenders);
-  print_routing(out, contenders);
+    print_routing(out, contenders);
     print_measured(out, contenders);
   }
   const char* separator = contenders.empty() ? "" : "\n";
