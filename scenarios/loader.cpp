@@ -191,6 +191,13 @@ class run_loader {
     plan.slots = slots(plan, needs, counts);
     plan.unique_keys = static_cast<std::int64_t>(counts.keys);
     warn_of_refusals(plan, counts);
+    if (!counts.counted) {
+      warnings_.add(
+          plan.name,
+          fmt::format(
+              "more than {} different blocks: what an endless cache would hit is not counted",
+              print_count(survey_keys_max)));
+    }
     describe(settings, plan);
     plan_.contenders.push_back(std::move(plan));
   }
@@ -241,7 +248,9 @@ class run_loader {
   static std::uint32_t slots(const contender_plan& plan, const eviction_needs& needs,
                              const workload_survey& counts) {
     auto keys = static_cast<std::int64_t>(counts.keys);
-    std::int64_t most = needs.unbounded ? keys : std::min(plan.blocks, keys);
+    // An unbounded cache grows by itself.
+    constexpr std::int64_t first_slots = std::int64_t{1} << 20;
+    std::int64_t most = std::min(needs.unbounded ? first_slots : plan.blocks, keys);
     if (most >= no_slot.get()) {
       throw input_error{
           "workload", fmt::format("{} different blocks are more than 2^32 - 2", print_count(most))};
@@ -333,6 +342,9 @@ class run_loader {
                                     "tokens of the leading blocks found, a prompt's last token "
                                     "never")}};
     for (const auto& [name, counts] : surveys_) {
+      if (!counts.counted) {
+        continue;
+      }
       plan_.bounds.columns[0].texts().push_back("endless cache");
       std::size_t at = 1;
       for (std::uint64_t value :
