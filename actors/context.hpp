@@ -33,6 +33,7 @@ struct contender_context {
 
   std::uint64_t injected = 0;  ///< prompts that sessions have sent
   std::uint64_t over = 0;      ///< of these, served or refused
+  sim_time last_over{0};       ///< when the last of them was
 };
 
 }  // namespace refrain

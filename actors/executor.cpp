@@ -51,13 +51,13 @@ caf::behavior executor::make_behavior() {
   context_.monitor.protect(this, "executor " + std::to_string(index_));
   return {
       [this](prompt& what) {
-        sample_until_now();
+        sample_until(context_.time.now());
         accept(what);
         check();
       },
       [this](window_end end) {
         if (end.window == window_) {
-          sample_until_now();
+          sample_until(context_.time.now());
           end_window();
           check();
         }
@@ -69,8 +69,9 @@ caf::behavior executor::make_behavior() {
       },
       [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
-        sample_until_now();
-        send(context_.recorder, sample(context_.time.now()));
+        // News may have been under way after the last answer; it is no part of the run.
+        sample_until(context_.last_over);
+        send(context_.recorder, sample(context_.last_over));
       },
   };
 }
@@ -183,8 +184,8 @@ void executor::tell_routers() {
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the
 // iterations of a window.
-void executor::sample_until_now() {
-  for (; next_sample_ < context_.time.now(); next_sample_ += context_.plan.sample_every) {
+void executor::sample_until(sim_time end) {
+  for (; next_sample_ < end; next_sample_ += context_.plan.sample_every) {
     send(context_.recorder, sample(next_sample_));
   }
 }

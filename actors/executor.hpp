@@ -35,7 +35,7 @@ class executor final : public caf::event_based_actor {
   void end_window();
   void settle();
   void tell_routers();
-  void sample_until_now();
+  void sample_until(sim_time end);
   executor_sample sample(sim_time when) const;
   void check() const;
 
