@@ -126,6 +126,31 @@ TEST_F(routers, know_serially_and_without_delay_exactly_what_the_executor_finds)
   }
 }
 
+// In a pool without a spare block the request that found a short last block writes into it.
+TEST_F(routers, hear_of_a_block_that_its_only_user_took_out_of_the_cache) {
+  small_workload w;
+  w.info = {
+      .format = "memory", .block_tokens = token_count{16}, .has_chains = true, .id_scope = "trace"};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    request r{};
+    r.id = request_id{i};
+    r.session = session_id{i};
+    r.input_tokens = token_count{20};
+    r.output_tokens = token_count{8};
+    r.blocks = {block_key{7}, block_key{8}};
+    w.rows.push_back(r);
+  }
+  workload_plan serial = w.plan();
+  serial.serial = true;
+  for (std::int64_t blocks : {2, 3, 10}) {
+    SCOPED_TRACE(blocks);
+    contender_plan p = small_plan(blocks, 16, "prefix", "lru");
+    p.routing = testing::choose<routing_entry>("prefix_aware");
+    table t = run(serial, p);
+    EXPECT_EQ(t.at("routed_tokens").integers(), t.at("hit_tokens").integers());
+  }
+}
+
 TEST_F(routers, count_what_was_available_from_the_truth_and_not_from_a_stale_view) {
   small_workload w = random_chains(4, 100, 4, 60, 0.003);
   workload_plan serial = w.plan();
