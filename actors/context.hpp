@@ -26,6 +26,7 @@ struct contender_context {
   std::vector<caf::actor> routers{};
   caf::actor recorder{};
   std::vector<caf::actor> executors{};
+  std::vector<std::vector<caf::actor>> tiers{};  // by plan.tiers: one a node, or one for all
 
   /// What executors hold at this moment; kept only where a routing policy reads what they hold and
   /// routers may know less.
@@ -33,7 +34,6 @@ struct contender_context {
 
   std::uint64_t injected = 0;  ///< prompts that sessions have sent
   std::uint64_t over = 0;      ///< of these, served or refused
-  sim_time last_over{0};       ///< when the last of them was
 };
 
 }  // namespace refrain

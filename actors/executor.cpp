@@ -25,6 +25,19 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
                      .ahead = plan.ahead.get()});
 }
 
+// The tiers are told what they want to know, and nothing is collected for nobody.
+kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs, bool all_news) {
+  kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  settings.tell_evicted = settings.tell_filled = all_news;
+  for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
+    settings.tell_evicted =
+        settings.tell_evicted || (i == 0 && plan.tiers[i].write == tier_write::demote);
+    settings.tell_filled = settings.tell_filled || plan.tiers[i].write == tier_write::through;
+    settings.tell_reused = settings.tell_reused || plan.tiers[i].write == tier_write::selective;
+  }
+  return settings;
+}
+
 }  // namespace
 
 executor::executor(caf::actor_config& config, contender_context* context, std::uint32_t index)
@@ -38,26 +51,28 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
       reporter_{*this, *context, index},
-      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_,
-           reporter_.wants_blocks(), reporter_.wants_blocks()},
-          *eviction_,
-          *reuse_},
+      kv_{settings_of(context->plan, needs_, reporter_.wants_blocks()), *eviction_, *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
-      next_sample_{context->plan.sample_every} {}
+      next_sample_{context->plan.sample_every} {
+  std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);
+  for (const std::vector<caf::actor>& instances : context->tiers) {
+    tiers_.push_back(instances.size() > 1 ? instances[node] : instances.front());
+  }
+}
 
 caf::behavior executor::make_behavior() {
   context_.monitor.protect(this, "executor " + std::to_string(index_));
   return {
       [this](prompt& what) {
-        sample_until(context_.time.now());
+        sample_until_now();
         accept(what);
         check();
       },
       [this](window_end end) {
         if (end.window == window_) {
-          sample_until(context_.time.now());
+          sample_until_now();
           end_window();
           check();
         }
@@ -67,11 +82,19 @@ caf::behavior executor::make_behavior() {
         form();
         check();
       },
+      [this](offer_blocks& offer) {
+        receive(offer);
+        check();
+      },
+      [this](const blocks_loaded& loaded) {
+        sample_until_now();
+        end_load(loaded);
+        check();
+      },
       [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
-        // News may have been under way after the last answer; it is no part of the run.
-        sample_until(context_.last_over);
-        send(context_.recorder, sample(context_.last_over));
+        sample_until_now();
+        send(context_.recorder, sample(context_.time.now()));
       },
   };
 }
@@ -103,7 +126,11 @@ void executor::accept(prompt& what) {
     return;
   }
   bool could_enter = batcher_.arrival_matters();
+  live_request& queued = *r;
   batcher_.enqueue(std::move(r));
+  if (is_new_to_tiers(queued)) {
+    ask_tiers(queued);
+  }
   if (planned_ == 0) {
     settle();
   } else if (could_enter) {
@@ -113,17 +140,46 @@ void executor::accept(prompt& what) {
 
 // A batch is formed after everything else that happens at this instant.
 void executor::settle() {
-  if (!settling_) {
+  if (!settling_ && !forming_) {
     settling_ = true;
     context_.time.send_settled(caf::actor_cast<caf::actor>(this), form_batch{});
   }
 }
 
 void executor::form() {
-  if (batcher_.form(context_.time.now())) {
+  forming_ = true;
+  batcher_.begin();
+  continue_forming();
+}
+
+// Admits waiting requests until one must first hear from the tiers; their answers come at this same
+// instant.
+void executor::continue_forming() {
+  while (live_request* next = batcher_.candidate()) {
+    bool enters_early = context_.plan.waiting == load_wait::best_effort;
+    if (questions_.contains(next->kv.id)) {
+      return;
+    }
+    if (next->load.transfers > 0 && !enters_early) {
+      batcher_.pass_over();
+      continue;
+    }
+    if (is_new_to_tiers(*next)) {
+      ask_tiers(*next);
+      return;
+    }
+    if (next->load.transfers > 0) {
+      cut_load(*next);
+    }
+    if (!batcher_.admit(context_.time.now())) {
+      break;
+    }
+  }
+  forming_ = false;
+  publish();
+  if (batcher_.has_work()) {
     plan_window();
   }
-  tell_routers();
 }
 
 void executor::plan_window() {
@@ -165,7 +221,7 @@ void executor::end_window() {
   iterations_ += static_cast<std::int64_t>(planned_);
   auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
   planned_ = 0;
-  tell_routers();
+  publish();
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;
@@ -175,7 +231,8 @@ void executor::end_window() {
 }
 
 // Before the answers of an event, so that whoever hears one and asks again finds what it left.
-void executor::tell_routers() {
+void executor::publish() {
+  tell_tiers();
   reporter_.tell_blocks(kv_.news());
   kv_.news().clear();
   reporter_.tell_first_tokens(batcher_.first_tokens());
@@ -184,8 +241,8 @@ void executor::tell_routers() {
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the
 // iterations of a window.
-void executor::sample_until(sim_time end) {
-  for (; next_sample_ < end; next_sample_ += context_.plan.sample_every) {
+void executor::sample_until_now() {
+  for (; next_sample_ < context_.time.now(); next_sample_ += context_.plan.sample_every) {
     send(context_.recorder, sample(next_sample_));
   }
 }

@@ -80,6 +80,14 @@ kv_match kv_manager::match(const sequence& s, token_count total) const {
   return found;
 }
 
+kv_match kv_manager::held(const sequence& s, token_count total) const {
+  kv_match found;
+  found.blocks = static_cast<std::int64_t>(s.filled);
+  found.tokens = s.filled == 0 ? token_count{0} : end_of(s, s.filled - 1);
+  found.tokens = std::min(found.tokens, token_count{total - 1});
+  return found;
+}
+
 std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
   auto held = std::max(found.blocks, static_cast<std::int64_t>(s.blocks.size()));
   std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
@@ -92,7 +100,7 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
   return fresh;
 }
 
-bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
+bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim_time now) {
   REFRAIN_ASSERT(s.blocks.empty());
   auto hits = static_cast<std::size_t>(found.blocks);
   std::int64_t need = needed(s, found, upto);
@@ -101,7 +109,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
-  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
+  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
   // All that was found is taken before anything is allocated, so it cannot be given away for it:
   // first what this request had left behind, since a found block that took no room needs a block of
   // the pool.
@@ -205,6 +213,9 @@ void kv_manager::append(sequence& s) {
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
   policy_.on_hit(slot, view(s, index));
+  if (settings_.tell_reused) {
+    news_.reused.push_back(s.keys[index]);
+  }
   cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
     ++used_;

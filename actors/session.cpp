@@ -48,7 +48,6 @@ void session::receive(const answer& result) {
   const refrain::request& over = turns_.front();
   last_answer_ = context_.time.now();
   ++context_.over;
-  context_.last_over = last_answer_;
   request_over row{over.id, over.session, over.turn, over.input_tokens, over.output_tokens,
                    sent_,   result};
   if (over.measured) {

@@ -16,6 +16,7 @@
 #include "refrain_version.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/tiers.hpp"
 #include "scenarios/workload.hpp"
 #include "traces/quantity.hpp"
 
@@ -33,6 +34,12 @@ policy_choice choose(const scenario_settings& settings) {
   return {value.text, parameters{entry.info.parameters, value.values, settings.where(key)}};
 }
 
+load_wait wait_of(std::string_view word) {
+  return word == "auto"   ? load_wait::automatic
+         : word == "wait" ? load_wait::wait
+                          : load_wait::best_effort;
+}
+
 eviction_needs needs_of(const policy_choice& eviction) {
   return registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
 }
@@ -48,6 +55,14 @@ void describe_policy(const policy_choice& choice, std::string_view key,
   for (const auto& [name, text] : choice.values.texts()) {
     into.emplace_back(fmt::format("{}.{}", key, name), text);
   }
+}
+
+/// Whether the key belongs to a tier that the contender does not have.
+bool is_idle_tier(std::string_view key, const contender_plan& plan) {
+  bool of_tier = key.starts_with("tiers.") && !key.starts_with("tiers.gpu.");
+  return of_tier && std::ranges::none_of(plan.tiers, [key](const tier_plan& tier) {
+           return key == "tiers.wait" || key.starts_with("tiers." + tier.name + ".");
+         });
 }
 
 class run_loader {
@@ -158,6 +173,10 @@ class run_loader {
                     settings.time("routers.poll"), settings.boolean("routers.watch")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
+    plan.tiers = tiers_of(settings, needs_of(plan.eviction));
+    plan.waiting = wait_of(settings.text("tiers.wait"));
+    plan.executors_per_node = std::max<std::int64_t>(
+        settings.integer("hardware.gpus_per_node") / plan.tensor_parallel, 1);
     plan.blocks = blocks(settings, plan);
     // Says whether the profile knows this degree of tensor parallelism.
     cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
@@ -170,6 +189,7 @@ class run_loader {
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
     plan.slots = slots(plan, needs, counts);
+    plan.unique_keys = static_cast<std::int64_t>(counts.keys);
     warn_of_refusals(plan, counts);
     describe(settings, plan);
     plan_.contenders.push_back(std::move(plan));
@@ -278,7 +298,7 @@ class run_loader {
     contender_description& about = plan_.description.contenders.emplace_back();
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
-      if (!rule.per_contender) {
+      if (!rule.per_contender || is_idle_tier(rule.key, plan)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {
@@ -291,6 +311,9 @@ class run_loader {
     }
     describe_policy(plan.reuse, "policies.reuse", about.parameters);
     describe_policy(plan.eviction, "policies.eviction", about.parameters);
+    for (const tier_plan& tier : plan.tiers) {
+      describe_policy(tier.eviction, "tiers." + tier.name + ".policies.eviction", about.parameters);
+    }
     describe_policy(plan.batching, "policies.batching", about.parameters);
     describe_policy(plan.routing, "policies.routing", about.parameters);
   }

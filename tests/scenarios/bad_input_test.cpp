@@ -159,8 +159,8 @@ TEST_F(bad_input, tier_larger_than_the_gpu_is_only_a_warning_for_serial_counts) 
 }
 
 TEST_F(bad_input, unknown_and_misspelt_keys) {
-  expect_refused(run_rows(row, "[tiers.host]\ncapacity = \"1GiB\"\n"),
-                 "s.toml:8: unknown key \"tiers.host\"");
+  expect_refused(run_rows(row, "[tiers.disk]\ncapacity = \"1GiB\"\n"),
+                 "s.toml:8: unknown key \"tiers.disk\"");
   expect_refused(run_rows(row, "[policies]\nevictoin = \"lru\"\n"),
                  "s.toml:9: unknown key \"policies.evictoin\"; did you mean \"policies.eviction\"");
 }
