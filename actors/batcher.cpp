@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/attribution.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -169,6 +170,9 @@ void batcher::count_tier_hits(live_request& r, const kv_match& found) const {
 void batcher::resume(live_request& r, const kv_match& found) {
   std::int64_t prompt = std::min(found.tokens, r.kv.input_tokens);
   r.result.resumed_tokens += token_count{std::max<std::int64_t>(prompt - r.high_water, 0)};
+  if (prompt > r.high_water) {
+    forgive_losses(r, kv_, r.high_water, token_count{prompt});
+  }
   r.high_water = std::max(r.high_water, found.tokens);
 }
 
@@ -249,6 +253,7 @@ void batcher::count_prefill(live_request& r) {
       std::max<std::int64_t>(std::min<std::int64_t>(end, r.kv.input_tokens) - from, 0);
   r.result.computed_tokens += token_count{again + fresh};
   r.result.preempted_tokens += token_count{again};
+  r.result.lost[static_cast<std::size_t>(lost_cause::preempted)] += token_count{again};
 }
 
 std::vector<std::unique_ptr<live_request>> batcher::abandon() {

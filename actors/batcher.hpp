@@ -26,8 +26,9 @@ struct kv_load {
   token_count to;              ///< tokens that have KV when it is done
   std::vector<std::uint8_t>
       tier_of;  ///< by block: 1 + the kind of tier it is loaded from, 0 for none
-  std::int64_t asked_blocks =
-      -1;  ///< blocks found in GPU memory when the tiers were asked; -1 = not yet
+  std::vector<std::uint8_t> declined;  ///< as tier_of, where computing was expected to be faster
+  /// Blocks found in GPU memory when the tiers were asked; -1 = not yet.
+  std::int64_t asked_blocks = -1;
 };
 
 /// A request in an executor, from its arrival to its answer.
@@ -41,6 +42,7 @@ struct live_request {
   token_count high_water;    ///< most tokens that ever had KV
   bool admitted = false;     ///< entered the batch at least once
   kv_load load;
+  std::vector<lost_cause> causes;  ///< by prompt block: why it is computed
 
   /// Tokens to compute before the next output token.
   token_count total() const { return token_count{kv.input_tokens + emitted}; }

@@ -7,6 +7,7 @@
 
 #include "actors/contender.hpp"
 #include "actors/key_view.hpp"
+#include "actors/lost_tokens.hpp"
 #include "actors/plan.hpp"
 #include "actors/run_monitor.hpp"
 #include "actors/timeline.hpp"
@@ -31,6 +32,8 @@ struct contender_context {
   /// What executors hold at this moment; kept only where a routing policy reads what they hold and
   /// routers may know less.
   std::unique_ptr<key_view> truth{};
+
+  block_history history{};  ///< of all executors and tiers, to say why tokens are computed
 
   std::uint64_t injected = 0;  ///< prompts that sessions have sent
   std::uint64_t over = 0;      ///< of these, served or refused

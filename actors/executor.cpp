@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
+#include "actors/attribution.hpp"
+
 namespace refrain {
 
 namespace {
@@ -23,6 +25,14 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
                      .capacity = plan.blocks,
                      .random = {plan.seed, "eviction " + std::to_string(index)},
                      .ahead = plan.ahead.get()});
+}
+
+bool all_attributed(const answer& result) {
+  token_count sum;
+  for (token_count tokens : result.lost) {
+    sum += tokens;
+  }
+  return sum == result.computed_tokens;
 }
 
 // The tiers are told what they want to know, and nothing is collected for nobody.
@@ -51,7 +61,7 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
       reporter_{*this, *context, index},
-      kv_{settings_of(context->plan, needs_, reporter_.wants_blocks()), *eviction_, *reuse_},
+      kv_{settings_of(context->plan, needs_, reuse_->shares()), *eviction_, *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
@@ -171,8 +181,12 @@ void executor::continue_forming() {
     if (next->load.transfers > 0) {
       cut_load(*next);
     }
+    bool first = !next->admitted;
     if (!batcher_.admit(context_.time.now())) {
       break;
+    }
+    if (first) {
+      attribute_losses(*next, kv_, context_.history);
     }
   }
   forming_ = false;
@@ -225,6 +239,7 @@ void executor::end_window() {
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;
+    REFRAIN_ASSERT(!refrain_debug_checks || all_attributed(r->result));
     r->reply.deliver(r->result);
   }
   settle();
@@ -233,10 +248,22 @@ void executor::end_window() {
 // Before the answers of an event, so that whoever hears one and asks again finds what it left.
 void executor::publish() {
   tell_tiers();
+  remember(kv_.news());
   reporter_.tell_blocks(kv_.news());
   kv_.news().clear();
   reporter_.tell_first_tokens(batcher_.first_tokens());
   batcher_.first_tokens().clear();
+}
+
+void executor::remember(const kv_news& news) {
+  for (block_key key : news.filled) {
+    context_.history.held(key);
+  }
+  for (const auto* gone : {&news.evicted, &news.withdrawn}) {
+    for (block_key key : *gone) {
+      context_.history.evicted_from_gpu(key);
+    }
+  }
 }
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the

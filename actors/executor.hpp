@@ -55,6 +55,7 @@ class executor final : public caf::event_based_actor {
   void end_window();
   void settle();
   void publish();
+  void remember(const kv_news& news);
   void sample_until_now();
   executor_sample sample(sim_time when) const;
   void check() const;

@@ -84,6 +84,7 @@ void executor::decide(live_request& r) {
     r.load.tier_of = std::move(choice.tier_of);
     ++r.load.attempt;
   } else {
+    r.load.declined = std::move(choice.tier_of);
     choice.wanted.assign(offers.size(), {});
   }
   for (std::size_t i = 0; i < offers.size(); ++i) {

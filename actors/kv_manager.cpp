@@ -35,6 +35,28 @@ slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
   return slot != no_slot && filled_[slot] ? slot : no_slot;
 }
 
+block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
+  if (index >= s.keys.size()) {
+    return block_state::unnamed;
+  }
+  if (!sharing_.shares()) {
+    return block_state::unshared;
+  }
+  slot_id slot = cache_.find(s.keys[index]);
+  if (index < s.blocks.size() && !s.blocks[index].found) {
+    // Allocated by this request: under its key, or beside one that another was computing, or
+    // refused.
+    if (s.blocks[index].slot != no_slot) {
+      return block_state::absent;
+    }
+    return slot == no_slot ? block_state::unshared : block_state::pending;
+  }
+  if (slot == no_slot) {
+    return block_state::absent;
+  }
+  return filled_[slot] ? block_state::findable : block_state::pending;
+}
+
 bool kv_manager::is_left(const sequence& s, std::size_t index) const {
   return index < s.left.size() && s.left[index] != no_block &&
          (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens <= s.left_tokens &&

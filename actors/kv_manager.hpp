@@ -36,6 +36,15 @@ struct kv_settings {
   bool tell_reused = false;   ///< collect what is found again
 };
 
+/// What there is of one block of a request's chain.
+enum class block_state : std::uint8_t {
+  findable,  ///< it is there
+  pending,   ///< another request is computing or loading it
+  absent,    ///< it has a key, and nobody has it here
+  unshared,  ///< it has a key and is kept from others: no reuse, or refused admission
+  unnamed    ///< it has no key
+};
+
 /// What happened to findable blocks since it was last read, where it is collected.
 struct kv_news {
   std::vector<block_key> evicted;
@@ -120,6 +129,12 @@ class kv_manager {
   }
   /// Tokens of the request's chain up to the end of the block at this place.
   token_count end_of(const sequence& s, std::size_t index) const;
+  /// What there was of the block at this place, its own doing left out.
+  block_state state_of(const sequence& s, std::size_t index) const;
+  /// Tokens up to the end of a full block at this place.
+  token_count block_end(std::size_t index) const {
+    return token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
+  }
   /// What happened since this was last read; the caller empties it.
   kv_news& news() { return news_; }
 

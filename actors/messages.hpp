@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/key_view.hpp"
+#include "actors/lost_tokens.hpp"
 #include "actors/transfer_link.hpp"
 #include "traces/request.hpp"
 
@@ -70,6 +71,7 @@ struct answer {
   token_count pending_tokens;  ///< leading tokens after the hits that another request was computing
   token_count computed_tokens;   ///< prompt and output tokens that prefill computed
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
+  lost_tokens lost{};            ///< why tokens were computed; sums to computed_tokens
   token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
   token_count routable_tokens;  ///< that some executor held when the router decided

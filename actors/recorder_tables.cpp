@@ -183,6 +183,11 @@ void add_reals(table& t, std::size_t& at, const Columns& columns, const Row& row
 table requests_table(bool measured) {
   table t;
   declare_integers(t, request_integers);
+  for (std::size_t cause = 0; cause < lost_causes; ++cause) {
+    std::string name = "lost_tokens_" + std::string{name_of(static_cast<lost_cause>(cause))};
+    t.columns.push_back(
+        integer_column(name, "tokens", "of computed_tokens, by cause; the causes sum to it"));
+  }
   declare_reals(t, request_reals);
   if (measured) {
     declare_reals(t, measured_reals);
@@ -193,6 +198,9 @@ table requests_table(bool measured) {
 void add_request(table& rows, const request_over& row, bool measured) {
   std::size_t at = 0;
   add_integers(rows, at, request_integers, row);
+  for (token_count tokens : row.result.lost) {
+    rows.columns[at++].integers().push_back(tokens);
+  }
   add_reals(rows, at, request_reals, row);
   if (measured) {
     add_reals(rows, at, measured_reals, row);

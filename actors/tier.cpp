@@ -12,6 +12,12 @@ std::uint32_t slots_of(const contender_plan& plan, const tier_plan& tier) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, plan.unique_keys));
 }
 
+lost_cause evicted_from(tier_kind kind) {
+  constexpr lost_cause causes[] = {lost_cause::evicted_host, lost_cause::evicted_nvme,
+                                   lost_cause::evicted_remote};
+  return causes[static_cast<std::size_t>(kind)];
+}
+
 std::unique_ptr<eviction> make_policy(const contender_plan& plan, const tier_plan& tier) {
   const auto& entry = registry<eviction_entry>::find(tier.eviction.name, "tiers");
   return entry.make(tier.eviction.values, {.slots = slots_of(plan, tier),
@@ -176,6 +182,7 @@ bool tier::make_room() {
   }
   ++totals_.evicted_blocks;
   evicted_.push_back(cache_.key_of(gone));
+  context_.history.evicted_below(evicted_.back(), evicted_from(plan().kind));
   return true;
 }
 

@@ -105,12 +105,16 @@ TEST_F(bad_input, empty_trace) {
 }
 
 TEST_F(bad_input, unknown_policy) {
-  expect_refused(run_rows(row, "[policies]\neviction = \"lruu\"\n"),
-                 "s.toml:9: policies.eviction: unknown eviction policy \"lruu\"; did you mean "
+  expect_refused(run_rows(row, "[policies]\neviction = \"lru2\"\n"),
+                 "s.toml:9: policies.eviction: unknown eviction policy \"lru2\"; did you mean "
                  "\"lru\"");
-  expect_refused(run_rows(row, "[policies]\neviction = \"lrfu\"\n"),
-                 "unknown eviction policy \"lrfu\"");
-  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_awar\"\n"),
+  expect_refused(run_rows(row, "[policies]
+eviction = \"no_such\"
+"),
+                 "unknown eviction policy \"no_such\"");
+  expect_refused(run_rows(row, "[policies]
+routing = \"prefix_awar\"
+"),
                  "unknown routing policy \"prefix_awar\"; did you mean \"prefix_aware\"");
 }
 
@@ -239,7 +243,7 @@ TEST_F(bad_input, replay_refuses_what_it_cannot_replay) {
   expect_refused(replay("mooncake:absent", "lru", "1"), "absent");
   expect_refused(replay("mooncak:trace.jsonl", "lru", "1"), "did you mean \"mooncake\"");
   expect_refused(replay("trace.jsonl", "lru", "1"), "expected FORMAT:PATH");
-  expect_refused(replay("mooncake:trace.jsonl", "lruu", "1"), "did you mean \"lru\"");
+  expect_refused(replay("mooncake:trace.jsonl", "lru2", "1"), "did you mean \"lru\"");
   expect_refused(replay("mooncake:trace.jsonl", "lru:ordre=front", "1"), "did you mean \"order\"");
   expect_refused(replay("mooncake:trace.jsonl", "lru:order", "1"), "expected NAME:PARAMETER=VALUE");
   expect_refused(replay("mooncake:trace.jsonl", "lru", "0"), "--capacity 0: expected");
