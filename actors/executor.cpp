@@ -186,6 +186,7 @@ void executor::continue_forming() {
       break;
     }
     if (first) {
+      publish();  // what was evicted for this request is lost to it
       attribute_losses(*next, kv_, context_.history);
     }
   }
