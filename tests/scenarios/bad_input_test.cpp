@@ -108,13 +108,9 @@ TEST_F(bad_input, unknown_policy) {
   expect_refused(run_rows(row, "[policies]\neviction = \"lru2\"\n"),
                  "s.toml:9: policies.eviction: unknown eviction policy \"lru2\"; did you mean "
                  "\"lru\"");
-  expect_refused(run_rows(row, "[policies]
-eviction = \"no_such\"
-"),
+  expect_refused(run_rows(row, "[policies]\neviction = \"no_such\"\n"),
                  "unknown eviction policy \"no_such\"");
-  expect_refused(run_rows(row, "[policies]
-routing = \"prefix_awar\"
-"),
+  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_awar\"\n"),
                  "unknown routing policy \"prefix_awar\"; did you mean \"prefix_aware\"");
 }
 
