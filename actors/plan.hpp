@@ -70,8 +70,9 @@ struct tier_plan {
 /// How many routers there are and how soon they know what executors hold.
 struct router_plan {
   std::int64_t count = 1;
-  sim_time delay{0};  ///< from a change in an executor to every router
-  sim_time poll{0};   ///< changes are asked for this often; 0: told at once
+  sim_time delay{0};   ///< from a change in an executor to every router
+  sim_time poll{0};    ///< changes are asked for this often; 0: told at once
+  bool watch = false;  ///< they are told what executors hold even where the policy does not ask
 };
 
 /// One contender: hardware, memory and policies.

@@ -102,8 +102,8 @@ const integer_of<request_over> request_integers[] = {
     {"moved_bytes", "bytes", "KV loaded from lower tiers for it",
      [](const request_over& r) -> std::int64_t { return r.result.loaded_bytes; }},
     {"routable_tokens", "tokens",
-     "leading prompt tokens that some executor held when the router decided; 0 where the routing "
-     "policy does not ask what executors hold",
+     "leading prompt tokens that some executor held when the router decided; 0 where routers "
+     "do not ask what executors hold (routers.watch)",
      [](const request_over& r) -> std::int64_t { return r.result.routable_tokens; }},
     {"routed_tokens", "tokens",
      "leading prompt tokens that the router believed to be in the executor it chose; 0 likewise",

@@ -24,7 +24,9 @@ void send_to_all(caf::event_based_actor& sender, const std::vector<caf::actor>& 
 }  // namespace
 
 routing_needs needs_of_routing(const contender_plan& plan) {
-  return registry<routing_entry>::find(plan.routing.name, "policies.routing").needs;
+  routing_needs needs = registry<routing_entry>::find(plan.routing.name, "policies.routing").needs;
+  needs.matches = needs.matches || plan.routers.watch;
+  return needs;
 }
 
 reporter::reporter(caf::event_based_actor& executor, contender_context& context,

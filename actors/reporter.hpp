@@ -16,7 +16,7 @@
 
 namespace refrain {
 
-/// What the contender's routing policy reads.
+/// What the contender's routers keep: what the routing policy reads, and what the report asks for.
 routing_needs needs_of_routing(const contender_plan& plan);
 
 class reporter {

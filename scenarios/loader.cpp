@@ -170,7 +170,7 @@ class run_loader {
     plan.host_overhead = settings.time("hardware.host_overhead");
     plan.retrieval_latency = settings.time("retriever.latency");
     plan.routers = {settings.integer("routers.count"), settings.time("routers.delay"),
-                    settings.time("routers.poll")};
+                    settings.time("routers.poll"), settings.boolean("routers.watch")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
     plan.tiers = tiers_of(settings, needs_of(plan.eviction));

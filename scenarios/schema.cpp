@@ -160,6 +160,8 @@ std::vector<setting_rule> make_rules() {
        true, 0, 1e6},
       {"routers.poll", duration, "0", "routers ask for changes this often; 0 = told at once", true,
        0, 1e6},
+      {"routers.watch", boolean, "false",
+       "report what reuse routers had whatever their policy (a tenth slower)", true},
       {"retriever.latency", duration, "0", "search time before a request reaches an executor", true,
        0, 3600},
       {"execution.fast_forward", boolean, "true",

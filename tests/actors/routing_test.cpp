@@ -92,6 +92,10 @@ TEST_F(routers, lose_hits_by_news_that_comes_late) {
   EXPECT_EQ(sum(never, "routed_tokens"), 0);
   EXPECT_GT(sum(never, "routable_tokens"), 0);
   EXPECT_LT(sum(never, "hit_tokens"), delayed);
+  // What comes after the last answer is no part of the run.
+  table samples = results_reader{folder_ / "run.h5"}.read(0, "executors");
+  EXPECT_EQ(std::ranges::max(samples.at("time_s").reals()),
+            std::ranges::max(never.at("finish_s").reals()));
 }
 
 TEST_F(routers, know_serially_and_without_delay_exactly_what_the_executor_finds) {
@@ -122,6 +126,31 @@ TEST_F(routers, know_serially_and_without_delay_exactly_what_the_executor_finds)
   }
 }
 
+// In a pool without a spare block the request that found a short last block writes into it.
+TEST_F(routers, hear_of_a_block_that_its_only_user_took_out_of_the_cache) {
+  small_workload w;
+  w.info = {
+      .format = "memory", .block_tokens = token_count{16}, .has_chains = true, .id_scope = "trace"};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    request r{};
+    r.id = request_id{i};
+    r.session = session_id{i};
+    r.input_tokens = token_count{20};
+    r.output_tokens = token_count{8};
+    r.blocks = {block_key{7}, block_key{8}};
+    w.rows.push_back(r);
+  }
+  workload_plan serial = w.plan();
+  serial.serial = true;
+  for (std::int64_t blocks : {2, 3, 10}) {
+    SCOPED_TRACE(blocks);
+    contender_plan p = small_plan(blocks, 16, "prefix", "lru");
+    p.routing = testing::choose<routing_entry>("prefix_aware");
+    table t = run(serial, p);
+    EXPECT_EQ(t.at("routed_tokens").integers(), t.at("hit_tokens").integers());
+  }
+}
+
 TEST_F(routers, count_what_was_available_from_the_truth_and_not_from_a_stale_view) {
   small_workload w = random_chains(4, 100, 4, 60, 0.003);
   workload_plan serial = w.plan();
@@ -135,6 +164,21 @@ TEST_F(routers, count_what_was_available_from_the_truth_and_not_from_a_stale_vie
   EXPECT_GT(sum(t, "hit_tokens"), 0);
   EXPECT_EQ(t.at("routable_tokens").integers(), t.at("hit_tokens").integers());
   EXPECT_EQ(sum(t, "routed_tokens"), 0);
+}
+
+TEST_F(routers, that_only_watch_change_nothing_but_what_is_reported) {
+  small_workload w = conversations(6, 40, 5);
+  contender_plan p = eight_executors("round_robin");
+  table blind = run(w.plan(), p);
+  EXPECT_EQ(sum(blind, "routable_tokens"), 0);
+  p.routers.watch = true;
+  table watched = run(w.plan(), p);
+  for (const char* name : {"request", "executor", "hit_tokens"}) {
+    EXPECT_EQ(blind.at(name).integers(), watched.at(name).integers()) << name;
+  }
+  EXPECT_EQ(blind.at("finish_s").reals(), watched.at("finish_s").reals());
+  EXPECT_GT(sum(watched, "routed_tokens"), 0);
+  EXPECT_GT(sum(watched, "routable_tokens"), 2 * sum(watched, "routed_tokens"));
 }
 
 TEST_F(routers, several_of_them_lose_no_request_and_no_token) {
