@@ -197,7 +197,7 @@ std::vector<metric> metrics_of(const served_requests& served, const table* total
   m.push_back(optional_sum("routable_tokens", "tokens", served));
   m.push_back(optional_sum("routed_tokens", "tokens", served));
   for (std::string_view name : columns_read) {
-    if (name.starts_with(lost_prefix)) {
+    if (name.starts_with(lost_prefix) && served.has(name)) {
       m.push_back(optional_sum(std::string{name}, "tokens", served));
     }
   }
