@@ -33,7 +33,9 @@ void attribute_losses(live_request& r, const kv_manager& kv, const block_history
   // What was found first and yet not taken, the reuse policy did not want.
   lost_cause cause = lost_cause::admission;
   for (auto i = static_cast<std::size_t>(r.result.hit_blocks); i < r.causes.size(); ++i) {
-    r.causes[i] = cause = cause_of(r, kv, history, i, cause);
+    // Behind a block that nobody ever had, nobody could have had the chain.
+    bool hopeless = cause == lost_cause::never_seen && i < r.kv.keys.size();
+    r.causes[i] = cause = hopeless ? cause : cause_of(r, kv, history, i, cause);
   }
   for (std::size_t i = 0; i < r.causes.size(); ++i) {
     std::int64_t end = std::min<std::int64_t>(kv.block_end(i), r.kv.input_tokens);

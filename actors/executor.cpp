@@ -270,7 +270,14 @@ void executor::remember(const kv_news& news) {
 // Rows of the time series are due at fixed instants; between two events nothing changes but the
 // iterations of a window.
 void executor::sample_until_now() {
-  for (; next_sample_ < context_.time.now(); next_sample_ += context_.plan.sample_every) {
+  sim_time every = context_.plan.sample_every;
+  sim_time now = context_.time.now();
+  if (next_sample_ < now && planned_ == 0) {
+    // Idle: the first row stands for all of the gap.
+    send(context_.recorder, sample(next_sample_));
+    next_sample_ += ((now - next_sample_ - sim_time{1}) / every + 1) * every;
+  }
+  for (; next_sample_ < now; next_sample_ += every) {
     send(context_.recorder, sample(next_sample_));
   }
 }

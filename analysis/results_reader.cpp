@@ -92,7 +92,8 @@ results_reader::results_reader(const fs::path& path) : state_{std::make_unique<r
   state_->path = result_name(path);
   fs::path folder = parts_folder(state_->path);
   std::error_code error;
-  if (fs::exists(state_->path, error)) {
+  bool parts_only = path.extension() == ".parts";
+  if (!parts_only && fs::exists(state_->path, error)) {
     state_->whole = open_ours(state_->path);
     state_->run = read_description(state_->whole->root());
   } else if (fs::exists(folder / "run.h5", error)) {

@@ -21,8 +21,9 @@ struct reader_state;
 /// The results of one run. Failures while reading throw run_error with the file's name.
 class results_reader {
  public:
-  /// Opens FILE.h5 or FILE.h5.parts. Throws input_error when there is neither, when the file is not
-  /// one of Refrain's or when its schema is newer than this program.
+  /// Opens FILE.h5, or where there is none its parts; given FILE.h5.parts, these in any case.
+  /// Throws input_error when there is neither, when the file is not one of Refrain's or when its
+  /// schema is newer than this program.
   explicit results_reader(const std::filesystem::path& path);
   ~results_reader();
   results_reader(results_reader&&) noexcept;

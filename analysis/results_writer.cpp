@@ -3,7 +3,13 @@
 // parts back, one at a time, into the final file.
 #include "analysis/results_writer.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -32,7 +38,13 @@ struct writer_state {
   run_description run;
   std::vector<std::vector<std::unique_ptr<stream_state>>> streams;
   bool finished = false;
+  int lock = -1;
 
+  ~writer_state() {
+    if (lock >= 0) {
+      ::close(lock);
+    }
+  }
   void flush(std::size_t contender);
   void merge(const std::filesystem::path& target, const final_tables& last) const;
 };
@@ -73,17 +85,23 @@ void check_names(const run_description& run) {
   }
 }
 
+/// Only one run may write to a name: the lock goes with the process, however it ends.
+constexpr const char* lock_name = "lock";
+
 bool is_part_file(const fs::path& path) {
   std::string name = path.filename().string();
+  if (name == lock_name) {
+    return true;
+  }
   if (name.ends_with(".tmp")) {
     name.resize(name.size() - 4);
   }
   return name == "run.h5" || part_name::parse(name).has_value();
 }
 
-/// Removes a parts folder, run.h5 first: without it what is left cannot pass for a run. A file that
+/// Empties a parts folder, run.h5 first: without it what is left cannot pass for a run. A file that
 /// is not ours stops everything.
-void remove_parts(const fs::path& folder) {
+void empty_parts(const fs::path& folder) {
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator{folder}) {
       if (!is_part_file(entry.path())) {
@@ -92,7 +110,11 @@ void remove_parts(const fs::path& folder) {
       }
     }
     fs::remove(folder / "run.h5");
-    fs::remove_all(folder);
+    for (const fs::directory_entry& entry : fs::directory_iterator{folder}) {
+      if (entry.path().filename() != lock_name) {
+        fs::remove(entry.path());
+      }
+    }
   } catch (const fs::filesystem_error& e) {
     throw run_error{folder.string() + ": cannot be removed: " + e.code().message()};
   }
@@ -103,13 +125,24 @@ void make_parts_folder(const fs::path& path, const fs::path& folder) {
   if (fs::is_directory(path, error)) {
     throw run_error{path.string() + ": is a folder"};
   }
-  if (fs::exists(folder, error)) {
-    remove_parts(folder);
+  fs::create_directory(folder, error);
+  if (!fs::is_directory(folder)) {
+    throw run_error{path.string() + ": cannot be written: " +
+                    (error ? error.message() : folder.string() + " is no folder")};
   }
-  fs::remove(temporary_name(path), error);
-  if (!fs::create_directory(folder, error)) {
-    throw run_error{path.string() + ": cannot be written: " + error.message()};
+}
+
+/// Claims the parts folder for this process. Throws input_error when another run holds it.
+int lock_parts(const fs::path& path, const fs::path& folder) {
+  int lock = ::open((folder / lock_name).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (lock < 0) {
+    throw run_error{path.string() + ": cannot be written: " + std::strerror(errno)};
   }
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock);
+    throw input_error{path.string(), "another run is writing it now"};
+  }
+  return lock;
 }
 
 void merge_stream(hdf5::group& contender, const stream_state& stream) {
@@ -228,6 +261,10 @@ results_writer::results_writer(fs::path path, run_description run)
   state_->streams.resize(run.contenders.size());
   state_->folder = parts_folder(path);
   make_parts_folder(path, state_->folder);
+  state_->lock = lock_parts(path, state_->folder);
+  empty_parts(state_->folder);
+  std::error_code ignored;
+  fs::remove(temporary_name(path), ignored);
   write_image(state_->folder / "run.h5", [&](hdf5::group& root) { write_description(root, run); });
   state_->path = std::move(path);
   state_->run = std::move(run);
@@ -267,7 +304,9 @@ void results_writer::finish(const final_tables& last) {
     throw;
   }
   state_->finished = true;
-  remove_parts(state_->folder);
+  empty_parts(state_->folder);
+  std::error_code ignored;
+  fs::remove_all(state_->folder, ignored);
 }
 
 }  // namespace refrain

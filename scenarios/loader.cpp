@@ -80,8 +80,9 @@ class run_loader {
 
   run_plan load() {
     std::vector<const contender_section*> chosen = chosen_contenders();
-    for (const contender_section* each : chosen) {
-      check_policies(*each);
+    // Also of those that --only leaves out: a scenario is right as a whole.
+    for (const contender_section& each : document_.contenders()) {
+      check_policies(each);
     }
     workload_ = scan_workload(base_, document_.file());
     plan_.warnings = workload_.warnings;

@@ -39,9 +39,22 @@ fs::path free_name(const std::string& scenario, std::uint64_t seed) {
 }
 
 /// Refuses a name that cannot be written before anything is read.
-void check_name(const std::string& path, bool may_replace) {
+void check_name(const std::string& path, const std::string& scenario, bool may_replace) {
   std::error_code error;
   std::string where = "-o " + path;
+  if (path.empty()) {
+    throw input_error{"-o", "expected a file name"};
+  }
+  if (fs::equivalent(path, scenario, error)) {
+    throw input_error{where, "is the scenario itself"};
+  }
+  if (fs::exists(parts_folder(path) / "run.h5", error) && !may_replace) {
+    throw input_error{
+        where,
+        fmt::format(
+            "{} holds what another run has left or is writing; --force replaces what was left",
+            parts_folder(path).string())};
+  }
   if (fs::is_directory(path, error)) {
     throw input_error{where, "is a folder; expected a file"};
   }
@@ -58,9 +71,8 @@ run_report finish(const run_plan& plan, results_writer& writer, const fs::path& 
   run_report report;
   final_tables last;
   {
-    // Everything new is in the parts; an older file of this name would be read instead of them.
-    fs::remove(path);
-    results_reader results{path};
+    // An older file of this name stays until the new one is whole.
+    results_reader results{parts_folder(path)};
     report.contenders = summarise_run(results);
     report.warnings = plan.warnings;
     for (std::string& warning : check_run(results, plan.contenders)) {
@@ -90,8 +102,6 @@ run_report run(const run_plan& plan, const fs::path& path, std::size_t jobs) {
     run_contenders(plan, writer, jobs);
     return finish(plan, writer, path);
   } catch (const input_error&) {
-    std::error_code ignored;
-    fs::remove_all(parts_folder(path), ignored);
     throw;
   } catch (...) {
     std::error_code ignored;
@@ -119,7 +129,12 @@ run_request request_of(const arguments& given) {
                       .only = given.all("only"),
                       .seed = std::nullopt};
   if (given.has("seed")) {
-    request.seed = given.number("seed", 0, 0);
+    constexpr std::int64_t seed_max = 9'000'000'000'000'000;
+    std::int64_t seed = given.number("seed", 0, 0);
+    if (seed > seed_max) {
+      throw input_error{"--seed", fmt::format("must be 0 to {}, found {}", seed_max, seed)};
+    }
+    request.seed = seed;
   }
   return request;
 }
@@ -139,7 +154,7 @@ void run_command(const std::vector<std::string>& words) {
   auto jobs = static_cast<std::size_t>(given.number("jobs", 1, 0));
   std::string output = given.one("output");
   if (given.has("output")) {
-    check_name(output, given.has("force"));
+    check_name(output, request.scenario, given.has("force"));
   }
   run_plan plan = load_run(request);
   fs::path path =

@@ -129,7 +129,7 @@ std::vector<setting_rule> make_rules() {
       {"kv.full_blocks_only", boolean, "false", "a trace's short last block is not shared", true},
 
       {"hardware.gpu", resource, "", "a profile of gpu/profiles, or a file", true},
-      {"hardware.count", integer, "1", "GPUs", true, 1, 1e5},
+      {"hardware.count", integer, "1", "GPUs", true, 1, 4096},
       {"hardware.gpus_per_node", integer, "8", "GPUs that share a host memory", true, 1, 1e5},
       {"hardware.tensor_parallel", integer, "1", "GPUs that serve one request together", true, 1,
        1024},
@@ -155,7 +155,7 @@ std::vector<setting_rule> make_rules() {
       {"policies.routing", policy, "round_robin", "which executor serves a request", true},
 
       {"routers.count", integer, "1", "routers; each serves its share of the sessions", true, 1,
-       1e5},
+       1024},
       {"routers.delay", duration, "0", "until routers know what changed in an executor's cache",
        true, 0, 1e6},
       {"routers.poll", duration, "0", "routers ask for changes this often; 0 = told at once", true,

@@ -236,6 +236,13 @@ TEST_F(results, replace_what_a_crashed_run_of_the_same_name_left) {
   expect_numbered(reader.read(0, "requests"), 7);
 }
 
+TEST_F(results, of_one_name_are_written_by_one_run_at_a_time) {
+  auto first = std::make_unique<results_writer>(in_folder("run.h5"), two_contenders());
+  EXPECT_THROW((results_writer{in_folder("run.h5"), two_contenders()}), input_error);
+  first.reset();
+  EXPECT_NO_THROW((results_writer{in_folder("run.h5"), two_contenders()}));
+}
+
 TEST_F(results, of_an_earlier_run_stay_until_the_new_ones_are_whole) {
   fs::path path = in_folder("a.h5");
   write_run(path, 7);

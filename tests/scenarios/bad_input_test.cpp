@@ -131,7 +131,7 @@ TEST_F(bad_input, policy_that_needs_sessions_of_a_trace_without) {
 
 TEST_F(bad_input, routers_that_there_cannot_be) {
   expect_refused(run_rows(row, "[routers]\ncount = 0\n"),
-                 "s.toml:9: routers.count: must be 1 to 100000, found 0");
+                 "s.toml:9: routers.count: must be 1 to 1024, found 0");
   expect_refused(run_rows(row, "[routers]\ndelay = 3\n"), "s.toml:9: routers.delay");
   expect_refused(run_rows(row, "[routers]\npol = \"1s\"\n"), "did you mean \"routers.poll\"");
 }

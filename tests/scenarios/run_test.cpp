@@ -203,6 +203,11 @@ TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
   EXPECT_FALSE(document.at("complete"));
   EXPECT_NE(document.at("warnings").dump().find("incomplete"), std::string::npos);
   EXPECT_GE(document.at("contenders")[0].at("metrics").at("requests_done").at("value"), 2048);
+  // What is left is not lost by accident.
+  finished_program again = run({"run", quickstart_, "-o", "cut.h5"});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_NE(again.err.find("--force replaces what was left"), std::string::npos);
+  EXPECT_TRUE(exists("cut.h5.parts/run.h5"));
 }
 
 TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
