@@ -8,6 +8,7 @@
 
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
+#include "scenarios/fitted_scenario.hpp"
 #include "scenarios/json.hpp"
 #include "traces/describe.hpp"
 #include "traces/quantity.hpp"
@@ -299,6 +300,25 @@ void refuse_bad(const examined_trace& trace) {
   }
 }
 
+void write_fit(const examined_trace& trace, const std::string& path) {
+  if (std::filesystem::exists(path)) {
+    throw input_error{path, "exists; name a new file"};
+  }
+  fitted_workload fitted =
+      fit_trace([&] { return open_trace(trace.format, {.path = trace.path}); });
+  std::ofstream file{path, std::ios::binary};
+  file << fitted_scenario(
+      fitted, trace.format + ":" + std::filesystem::path{trace.path}.filename().string());
+  file.close();
+  if (!file) {
+    throw input_error{path, "cannot be written"};
+  }
+  std::cerr << fmt::format(
+      "wrote a generator's settings to {}: {:.1f}% of its tokens hit an endless "
+      "cache, {:.1f}% of the trace's\n",
+      path, 100 * fitted.generated_hit_rate, 100 * fitted.hit_rate);
+}
+
 void print_formats() {
   std::cout << "\nformats\n";
   for (const auto& [name, format] : trace_formats()) {
@@ -310,9 +330,10 @@ void print_formats() {
 }  // namespace
 
 void traces_command(const std::vector<std::string>& words) {
-  arguments given{"traces", "traces FORMAT:PATH [--write FILE] [--json]",
+  arguments given{"traces", "traces FORMAT:PATH [--fit FILE] [--write FILE] [--json]",
                   "Describes a trace and checks every row; exit status 2 where one is bad."};
   given.word("FORMAT:PATH", "the trace, plain or packed (gz, xz, zst)");
+  given.option("fit", "FILE", "write a scenario of the generator that resembles it to a new file");
   given.option("write", "FILE", "write the trace in the format \"refrain\" to a new file");
   given.option("block-tokens", "N", "tokens of a block where prompts are given by content (16)");
   given.flag("json", "print one JSON document");
@@ -321,7 +342,7 @@ void traces_command(const std::vector<std::string>& words) {
     return;
   }
   std::string text = given.required("FORMAT:PATH");
-  std::string written = given.one("write");
+  std::string written = given.one("write"), fitted = given.one("fit");
   examined_trace trace = examine(text, token_count{given.number("block-tokens", 1, 0)});
   if (given.has("json")) {
     print_json(document_of(trace));
@@ -333,6 +354,9 @@ void traces_command(const std::vector<std::string>& words) {
     auto rows = open_trace(trace.format, {.path = trace.path});
     std::uint64_t count = write_trace(*rows, written);
     std::cerr << fmt::format("wrote {} requests to {}\n", counted(count), written);
+  }
+  if (!fitted.empty()) {
+    write_fit(trace, fitted);
   }
 }
 

@@ -21,7 +21,7 @@ class traces_command : public program_test {
       }
       id += i % 3 == 2 ? 3 : 0;
       text += "{\"timestamp\": " + std::to_string(i * 400) +
-              ", \"input_length\": " + std::to_string(512 * (2 + i % 3) - 5) +
+              ", \"input_length\": " + std::to_string(512 * (2 + i % 3)) +
               ", \"output_length\": " + std::to_string(1 + i % 40) + ", \"hash_ids\": [" + ids +
               "]}\n";
     }
@@ -136,7 +136,7 @@ TEST_F(traces_command, counts_a_small_trace_as_by_hand) {
   EXPECT_EQ(endless.at("requests_wholly_hit"), 0);
   EXPECT_EQ(document.at("rows").at("kept"), 90);
   EXPECT_EQ(document.at("times").at("distinct"), 90);
-  EXPECT_EQ(document.at("input_tokens").at("max"), 4 * 512 - 5);
+  EXPECT_EQ(document.at("input_tokens").at("max"), 4 * 512);
   EXPECT_EQ(document.at("output_tokens").at("p50"), 18);
   EXPECT_FALSE(document.contains("sessions"));
 }
@@ -194,11 +194,36 @@ TEST_F(traces_command, describes_objects_by_their_sizes) {
   EXPECT_FALSE(program.json().contains("input_tokens"));
 }
 
+TEST_F(traces_command, fit_writes_tables_that_make_a_scenario) {
+  finished_program program =
+      run({"traces", "mooncake:" + small_mooncake(), "--fit", "fitted.toml"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  EXPECT_NE(program.err.find("hit an endless cache"), std::string::npos) << program.err;
+  std::string text = read("fitted.toml");
+  for (const char* part :
+       {"[workload.generator]", "requests = 90\n", "system_tokens = 512\n",
+        "turns_quantiles = \"p0:3,", "think_time_quantiles = \"p0:0.4s,p100:0.4s\"",
+        "[kv]\nblock_tokens = 512\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  write("run.toml", "seed = 3\n" + text +
+                        "\n[model]\nname = \"llama-3-8b\"\n[hardware]\ngpu = " + "\"h100-sxm\"\n");
+  finished_program whole = run({"run", "run.toml", "--json"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  nlohmann::json bounds = whole.json().at("bounds").at(0);
+  EXPECT_EQ(bounds.at("requests"), 90);
+  EXPECT_NEAR(bounds.at("hit_tokens").get<double>() / bounds.at("input_tokens").get<double>(),
+              179.0 / 270, 0.03);
+  finished_program again = run({"traces", "mooncake:small.jsonl", "--fit", "fitted.toml"});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_EQ(again.err, "refrain: fitted.toml: exists; name a new file\n");
+}
+
 TEST_F(traces_command, help_documents_our_format_and_lists_all) {
   finished_program program = run({"traces", "--help"});
   EXPECT_EQ(program.status, 0);
   for (const char* text : {"usage: refrain traces", "oracle_general", "arrival_ns", "segments",
-                           "block_tokens", "--write"}) {
+                           "block_tokens", "--write", "--fit"}) {
     EXPECT_NE(program.out.find(text), std::string::npos) << text;
   }
 }
