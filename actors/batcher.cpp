@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/attribution.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -33,34 +34,36 @@ void batcher::queue_front(std::unique_ptr<live_request> request) {
   }
 }
 
-std::unique_ptr<live_request> batcher::take_front() {
-  std::unique_ptr<live_request> first = std::move(waiting_.front());
-  waiting_.pop_front();
-  if (look_ahead_ > 0) {
-    kv_.unwant(first->kv);
+std::unique_ptr<live_request> batcher::take_waiting(std::size_t place) {
+  std::unique_ptr<live_request> taken = std::move(waiting_[place]);
+  waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
+  if (place < look_ahead_) {
+    kv_.unwant(taken->kv);
     if (waiting_.size() >= look_ahead_) {
       kv_.want(waiting_[look_ahead_ - 1]->kv);
     }
   }
-  return first;
+  return taken;
 }
 
-bool batcher::form(sim_time now) {
+live_request* batcher::find_waiting(request_id id) {
+  auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                            [id](const auto& r) { return r->kv.id == id; });
+  return found == waiting_.end() ? nullptr : found->get();
+}
+
+void batcher::begin() {
   work_.prefill.clear();
   work_.decodes = 0;
   work_.decode_context = 0;
   work_.longest_decode_context = 0;
   left_ = limits_.token_budget();
   preempted_ = false;
+  passed_ = 0;
   for (auto& r : running_) {
     r->chunk = token_count{0};
   }
   serve_running();
-  if (!preempted_) {
-    admit_waiting(now);
-  }
-  all_decode_ = work_.prefill.empty();
-  return !running_.empty();
 }
 
 void batcher::serve_running() {
@@ -68,6 +71,9 @@ void batcher::serve_running() {
     live_request& r = *running_[i];
     token_count tokens{std::min<std::int64_t>(r.total() - r.computed, left_)};
     while (!kv_.grow(r.kv, r.computed + tokens)) {
+      if (give_up_load_behind(0)) {
+        continue;
+      }
       bool itself = i + 1 == running_.size();
       preempt_last();
       if (itself) {
@@ -78,30 +84,48 @@ void batcher::serve_running() {
   }
 }
 
+// Blocks taken for the load of a waiting request give way, the newest request's first: it is from
+// `place` on that they may.
+bool batcher::give_up_load_behind(std::size_t place) {
+  for (std::size_t i = waiting_.size(); i-- > place;) {
+    live_request& r = *waiting_[i];
+    if (!r.kv.blocks.empty()) {
+      kv_.finish(r.kv);
+      r.load = {.attempt = r.load.attempt + 1};
+      return true;
+    }
+  }
+  return false;
+}
+
 void batcher::preempt_last() {
   std::unique_ptr<live_request> last = std::move(running_.back());
   running_.pop_back();
   REFRAIN_ASSERT(last->chunk == 0);
   kv_.preempt(last->kv, last->computed);
   last->computed = token_count{0};
+  last->load = {.attempt = last->load.attempt + 1};
   ++last->result.preemptions;
   ++preemptions_;
   preempted_ = true;
   queue_front(std::move(last));
 }
 
-void batcher::admit_waiting(sim_time now) {
-  while (!waiting_.empty() && left_ > 0 && running() < limits_.max_sequences() &&
-         admit_first(now)) {
-  }
+live_request* batcher::candidate() const {
+  bool full = preempted_ || left_ == 0 || running() >= limits_.max_sequences();
+  return full || passed_ == waiting_.size() ? nullptr : waiting_[passed_].get();
 }
 
-bool batcher::admit_first(sim_time now) {
-  live_request& r = *waiting_.front();
-  kv_match found = kv_.match(r.kv, r.total());
+bool batcher::admit(sim_time now) {
+  live_request& r = *waiting_[passed_];
+  bool holds = !r.kv.blocks.empty();
+  kv_match found = holds ? kv_.held(r.kv, r.total()) : kv_.match(r.kv, r.total());
   token_count tokens{std::min<std::int64_t>(r.total() - found.tokens, left_)};
-  if (!kv_.admit(r.kv, found, found.tokens + tokens)) {
-    return false;
+  token_count upto = found.tokens + tokens;
+  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now))) {
+    if (!give_up_load_behind(passed_ + 1)) {
+      return false;
+    }
   }
   r.computed = found.tokens;
   if (!r.admitted) {
@@ -109,9 +133,14 @@ bool batcher::admit_first(sim_time now) {
   } else {
     resume(r, found);
   }
-  running_.push_back(take_front());
+  running_.push_back(take_waiting(passed_));
   schedule(*running_.back(), tokens);
   return true;
+}
+
+bool batcher::arrival_matters() const {
+  return std::all_of(waiting_.begin(), waiting_.end(),
+                     [](const auto& r) { return r->load.transfers > 0; });
 }
 
 // Hits are fixed here and counted once: what a preempted request finds again is no hit.
@@ -122,12 +151,28 @@ void batcher::first_admission(live_request& r, const kv_match& found, sim_time n
   r.result.hit_tokens = found.tokens;
   r.result.pending_tokens = found.pending_tokens;
   r.high_water = found.tokens;
+  count_tier_hits(r, found);
+}
+
+void batcher::count_tier_hits(live_request& r, const kv_match& found) const {
+  std::int64_t before = 0;
+  for (std::size_t i = 0;
+       i < std::min(r.load.tier_of.size(), static_cast<std::size_t>(found.blocks)); ++i) {
+    std::int64_t end = std::min<std::int64_t>(kv_.end_of(r.kv, i), found.tokens);
+    if (r.load.tier_of[i] > 0) {
+      r.result.tier_hit_tokens[r.load.tier_of[i] - 1u] += token_count{end - before};
+    }
+    before = end;
+  }
 }
 
 // What others have computed since the preemption is found too: neither a hit nor computed here.
 void batcher::resume(live_request& r, const kv_match& found) {
   std::int64_t prompt = std::min(found.tokens, r.kv.input_tokens);
   r.result.resumed_tokens += token_count{std::max<std::int64_t>(prompt - r.high_water, 0)};
+  if (prompt > r.high_water) {
+    forgive_losses(r, kv_, r.high_water, token_count{prompt});
+  }
   r.high_water = std::max(r.high_water, found.tokens);
 }
 
@@ -145,7 +190,7 @@ void batcher::schedule(live_request& r, token_count tokens) {
 }
 
 std::int64_t batcher::window() const {
-  if (!all_decode_ || preempted_) {
+  if (!work_.prefill.empty() || preempted_) {
     return 1;
   }
   std::int64_t most = INT64_MAX;
@@ -192,6 +237,7 @@ bool batcher::advance_one(live_request& r, std::int64_t iterations, sim_time now
   }
   if (r.emitted == 0) {
     r.result.first_token = now;
+    first_tokens_.push_back(r.kv.id);
   }
   r.emitted += iterations;
   return r.emitted >= r.kv.output_tokens;
@@ -207,6 +253,7 @@ void batcher::count_prefill(live_request& r) {
       std::max<std::int64_t>(std::min<std::int64_t>(end, r.kv.input_tokens) - from, 0);
   r.result.computed_tokens += token_count{again + fresh};
   r.result.preempted_tokens += token_count{again};
+  r.result.lost[static_cast<std::size_t>(lost_cause::preempted)] += token_count{again};
 }
 
 std::vector<std::unique_ptr<live_request>> batcher::abandon() {
@@ -225,7 +272,7 @@ void batcher::check() const {
     REFRAIN_ASSERT(r->emitted <= std::max<std::int64_t>(r->kv.output_tokens, 1));
   }
   for (const auto& r : waiting_) {
-    REFRAIN_ASSERT(r->kv.blocks.empty());
+    held.push_back(&r->kv);
   }
   kv_.check(held);
 }

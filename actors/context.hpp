@@ -2,9 +2,12 @@
 #pragma once
 
 #include <caf/actor.hpp>
+#include <memory>
 #include <vector>
 
 #include "actors/contender.hpp"
+#include "actors/key_view.hpp"
+#include "actors/lost_tokens.hpp"
 #include "actors/plan.hpp"
 #include "actors/run_monitor.hpp"
 #include "actors/timeline.hpp"
@@ -21,9 +24,16 @@ struct contender_context {
 
   caf::actor population{};
   caf::actor retriever{};
-  caf::actor router{};
+  std::vector<caf::actor> routers{};
   caf::actor recorder{};
   std::vector<caf::actor> executors{};
+  std::vector<std::vector<caf::actor>> tiers{};  // by plan.tiers: one a node, or one for all
+
+  /// What executors hold at this moment; kept only where a routing policy reads what they hold and
+  /// routers may know less.
+  std::unique_ptr<key_view> truth{};
+
+  block_history history{};  ///< of all executors and tiers, to say why tokens are computed
 
   std::uint64_t injected = 0;  ///< prompts that sessions have sent
   std::uint64_t over = 0;      ///< of these, served or refused

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <caf/all.hpp>
 
+#include "actors/attribution.hpp"
+
 namespace refrain {
 
 namespace {
@@ -25,6 +27,27 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
                      .ahead = plan.ahead.get()});
 }
 
+bool all_attributed(const answer& result) {
+  token_count sum;
+  for (token_count tokens : result.lost) {
+    sum += tokens;
+  }
+  return sum == result.computed_tokens;
+}
+
+// The tiers are told what they want to know, and nothing is collected for nobody.
+kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs, bool all_news) {
+  kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  settings.tell_evicted = settings.tell_filled = all_news;
+  for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
+    settings.tell_evicted =
+        settings.tell_evicted || (i == 0 && plan.tiers[i].write == tier_write::demote);
+    settings.tell_filled = settings.tell_filled || plan.tiers[i].write == tier_write::through;
+    settings.tell_reused = settings.tell_reused || plan.tiers[i].write == tier_write::selective;
+  }
+  return settings;
+}
+
 }  // namespace
 
 executor::executor(caf::actor_config& config, contender_context* context, std::uint32_t index)
@@ -37,13 +60,17 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
-      kv_{{context->plan.blocks, context->plan.keys.block_tokens, context->plan.slots, needs_},
-          *eviction_,
-          *reuse_},
+      reporter_{*this, *context, index},
+      kv_{settings_of(context->plan, needs_, reuse_->shares()), *eviction_, *reuse_},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
-      next_sample_{context->plan.sample_every} {}
+      next_sample_{context->plan.sample_every} {
+  std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);
+  for (const std::vector<caf::actor>& instances : context->tiers) {
+    tiers_.push_back(instances.size() > 1 ? instances[node] : instances.front());
+  }
+}
 
 caf::behavior executor::make_behavior() {
   context_.monitor.protect(this, "executor " + std::to_string(index_));
@@ -65,6 +92,16 @@ caf::behavior executor::make_behavior() {
         form();
         check();
       },
+      [this](offer_blocks& offer) {
+        receive(offer);
+        check();
+      },
+      [this](const blocks_loaded& loaded) {
+        sample_until_now();
+        end_load(loaded);
+        check();
+      },
+      [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
         sample_until_now();
         send(context_.recorder, sample(context_.time.now()));
@@ -99,7 +136,11 @@ void executor::accept(prompt& what) {
     return;
   }
   bool could_enter = batcher_.arrival_matters();
+  live_request& queued = *r;
   batcher_.enqueue(std::move(r));
+  if (is_new_to_tiers(queued)) {
+    ask_tiers(queued);
+  }
   if (planned_ == 0) {
     settle();
   } else if (could_enter) {
@@ -109,14 +150,49 @@ void executor::accept(prompt& what) {
 
 // A batch is formed after everything else that happens at this instant.
 void executor::settle() {
-  if (!settling_) {
+  if (!settling_ && !forming_) {
     settling_ = true;
     context_.time.send_settled(caf::actor_cast<caf::actor>(this), form_batch{});
   }
 }
 
 void executor::form() {
-  if (batcher_.form(context_.time.now())) {
+  forming_ = true;
+  batcher_.begin();
+  continue_forming();
+}
+
+// Admits waiting requests until one must first hear from the tiers; their answers come at this same
+// instant.
+void executor::continue_forming() {
+  while (live_request* next = batcher_.candidate()) {
+    bool enters_early = context_.plan.waiting == load_wait::best_effort;
+    if (questions_.contains(next->kv.id)) {
+      return;
+    }
+    if (next->load.transfers > 0 && !enters_early) {
+      batcher_.pass_over();
+      continue;
+    }
+    if (is_new_to_tiers(*next)) {
+      ask_tiers(*next);
+      return;
+    }
+    if (next->load.transfers > 0) {
+      cut_load(*next);
+    }
+    bool first = !next->admitted;
+    if (!batcher_.admit(context_.time.now())) {
+      break;
+    }
+    if (first) {
+      publish();  // what was evicted for this request is lost to it
+      attribute_losses(*next, kv_, context_.history);
+    }
+  }
+  forming_ = false;
+  publish();
+  if (batcher_.has_work()) {
     plan_window();
   }
 }
@@ -160,12 +236,35 @@ void executor::end_window() {
   iterations_ += static_cast<std::int64_t>(planned_);
   auto finished = batcher_.advance(static_cast<std::int64_t>(planned_), context_.time.now());
   planned_ = 0;
+  publish();
   for (auto& r : finished) {
     r->result.finished = context_.time.now();
     ++answered_;
+    REFRAIN_ASSERT(!refrain_debug_checks || all_attributed(r->result));
     r->reply.deliver(r->result);
   }
   settle();
+}
+
+// Before the answers of an event, so that whoever hears one and asks again finds what it left.
+void executor::publish() {
+  tell_tiers();
+  remember(kv_.news());
+  reporter_.tell_blocks(kv_.news());
+  kv_.news().clear();
+  reporter_.tell_first_tokens(batcher_.first_tokens());
+  batcher_.first_tokens().clear();
+}
+
+void executor::remember(const kv_news& news) {
+  for (block_key key : news.filled) {
+    context_.history.held(key);
+  }
+  for (const auto* gone : {&news.evicted, &news.withdrawn}) {
+    for (block_key key : *gone) {
+      context_.history.evicted_from_gpu(key);
+    }
+  }
 }
 
 // Rows of the time series are due at fixed instants; between two events nothing changes but the

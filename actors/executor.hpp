@@ -6,6 +6,8 @@
 // nanosecond.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <caf/event_based_actor.hpp>
 #include <memory>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "actors/batcher.hpp"
 #include "actors/context.hpp"
 #include "actors/messages.hpp"
+#include "actors/reporter.hpp"
 #include "gpu/cost_model/cost_model.hpp"
 
 namespace refrain {
@@ -26,13 +29,33 @@ class executor final : public caf::event_based_actor {
   caf::behavior make_behavior() override;
 
  private:
+  // What a waiting request could have: the leading run that GPU memory and tiers hold together.
+  struct load_choice {
+    kv_match found;                     // in GPU memory
+    std::vector<std::uint8_t> tier_of;  // by block of the run: 1 + kind of tier, 0 for GPU memory
+    std::vector<std::vector<std::uint32_t>> wanted;  // by tier: indices of the blocks to load
+  };
+
   void accept(prompt& what);
   void form();
+  void continue_forming();
+  bool is_new_to_tiers(const live_request& r) const;
+  void ask_tiers(live_request& r);
+  void receive(offer_blocks& offer);
+  void decide(live_request& r);
+  load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
+  bool is_worth_loading(const live_request& r, const load_choice& choice,
+                        const std::vector<offer_blocks>& offers);
+  void cut_load(live_request& r);
+  void end_load(const blocks_loaded& loaded);
+  void tell_tiers();
   void plan_window();
   void shorten_window();
   void schedule_window_end();
   void end_window();
   void settle();
+  void publish();
+  void remember(const kv_news& news);
   void sample_until_now();
   executor_sample sample(sim_time when) const;
   void check() const;
@@ -43,14 +66,24 @@ class executor final : public caf::event_based_actor {
   std::unique_ptr<eviction> eviction_;
   std::unique_ptr<reuse> reuse_;
   std::unique_ptr<batching> batching_;
+  reporter reporter_;
   kv_manager kv_;
   batcher batcher_;
   cost_model engine_;
 
-  std::vector<sim_time> ends_;  // when each iteration of the window ends
-  std::size_t planned_ = 0;     // iterations of it that will be run; 0 = idle
+  std::vector<caf::actor> tiers_;  // of this executor's node, nearest first
+  std::vector<sim_time> ends_;     // when each iteration of the window ends
+  std::size_t planned_ = 0;        // iterations of it that will be run; 0 = idle
   std::uint64_t window_ = 0;
   bool settling_ = false;
+  bool forming_ = false;  // a batch is being formed and waits for the tiers' answers
+
+  // Offers to one waiting request, by tier, until all tiers have answered.
+  struct open_question {
+    std::vector<offer_blocks> offers;
+    std::size_t missing;
+  };
+  absl::flat_hash_map<request_id, open_question> questions_;
   sim_time next_sample_;
 
   std::int64_t arrived_ = 0;

@@ -35,6 +35,28 @@ slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
   return slot != no_slot && filled_[slot] ? slot : no_slot;
 }
 
+block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
+  if (index >= s.keys.size()) {
+    return block_state::unnamed;
+  }
+  if (!sharing_.shares()) {
+    return block_state::unshared;
+  }
+  slot_id slot = cache_.find(s.keys[index]);
+  if (index < s.blocks.size() && !s.blocks[index].found) {
+    // Allocated by this request: under its key, or beside one that another was computing, or
+    // refused.
+    if (s.blocks[index].slot != no_slot) {
+      return block_state::absent;
+    }
+    return slot == no_slot ? block_state::unshared : block_state::pending;
+  }
+  if (slot == no_slot) {
+    return block_state::absent;
+  }
+  return filled_[slot] ? block_state::findable : block_state::pending;
+}
+
 bool kv_manager::is_left(const sequence& s, std::size_t index) const {
   return index < s.left.size() && s.left[index] != no_block &&
          (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens <= s.left_tokens &&
@@ -80,6 +102,14 @@ kv_match kv_manager::match(const sequence& s, token_count total) const {
   return found;
 }
 
+kv_match kv_manager::held(const sequence& s, token_count total) const {
+  kv_match found;
+  found.blocks = static_cast<std::int64_t>(s.filled);
+  found.tokens = s.filled == 0 ? token_count{0} : end_of(s, s.filled - 1);
+  found.tokens = std::min(found.tokens, token_count{total - 1});
+  return found;
+}
+
 std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
   auto held = std::max(found.blocks, static_cast<std::int64_t>(s.blocks.size()));
   std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
@@ -92,7 +122,7 @@ std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_
   return fresh;
 }
 
-bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
+bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim_time now) {
   REFRAIN_ASSERT(s.blocks.empty());
   auto hits = static_cast<std::size_t>(found.blocks);
   std::int64_t need = needed(s, found, upto);
@@ -101,7 +131,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto) {
   if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
-  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens});
+  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
   // All that was found is taken before anything is allocated, so it cannot be given away for it:
   // first what this request had left behind, since a found block that took no room needs a block of
   // the pool.
@@ -205,6 +235,9 @@ void kv_manager::append(sequence& s) {
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
   policy_.on_hit(slot, view(s, index));
+  if (settings_.tell_reused) {
+    news_.reused.push_back(s.keys[index]);
+  }
   cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
     ++used_;
@@ -232,6 +265,9 @@ block_id kv_manager::take() {
   slot_id gone = cache_.evict();
   REFRAIN_ASSERT(gone != no_slot);
   ++evictions_;
+  if (settings_.tell_evicted) {
+    news_.evicted.push_back(cache_.key_of(gone));
+  }
   block_id block = block_of_[gone];
   block_of_[gone] = no_block;
   return block;
@@ -239,8 +275,11 @@ block_id kv_manager::take() {
 
 void kv_manager::fill(sequence& s, token_count upto) {
   while (s.filled < s.blocks.size() && end_of(s, s.filled) <= upto) {
-    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot) {
+    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot && !filled_[slot]) {
       filled_[slot] = true;
+      if (settings_.tell_filled) {
+        news_.filled.push_back(s.keys[s.filled]);
+      }
     }
     ++s.filled;
   }
@@ -290,6 +329,9 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
 void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
+  if (settings_.tell_filled && filled_[held.slot]) {
+    news_.withdrawn.push_back(cache_.key_of(held.slot));
+  }
   cache_.remove(held.slot);
   block_of_[held.slot] = no_block;
   held.slot = no_slot;

@@ -27,10 +27,37 @@ inline constexpr block_id no_block{UINT32_MAX};
 
 /// How an executor's KV memory is laid out and governed.
 struct kv_settings {
-  std::int64_t blocks = 0;   ///< capacity of the pool
-  token_count block_tokens;  ///< tokens in a block
-  std::uint32_t slots = 0;   ///< findable blocks there can ever be at once, at most
-  eviction_needs needs;      ///< of the eviction policy
+  std::int64_t blocks = 0;    ///< capacity of the pool
+  token_count block_tokens;   ///< tokens in a block
+  std::uint32_t slots = 0;    ///< findable blocks there can ever be at once, at most
+  eviction_needs needs;       ///< of the eviction policy
+  bool tell_evicted = false;  ///< collect what is evicted in kv_news
+  bool tell_filled = false;   ///< collect what becomes findable
+  bool tell_reused = false;   ///< collect what is found again
+};
+
+/// What there is of one block of a request's chain.
+enum class block_state : std::uint8_t {
+  findable,  ///< it is there
+  pending,   ///< another request is computing or loading it
+  absent,    ///< it has a key, and nobody has it here
+  unshared,  ///< it has a key and is kept from others: no reuse, or refused admission
+  unnamed    ///< it has no key
+};
+
+/// What happened to findable blocks since it was last read, where it is collected.
+struct kv_news {
+  std::vector<block_key> evicted;
+  std::vector<block_key> filled;
+  std::vector<block_key> reused;
+  std::vector<block_key> withdrawn;  ///< became private to the only request that used it
+
+  void clear() {
+    evicted.clear();
+    filled.clear();
+    reused.clear();
+    withdrawn.clear();
+  }
 };
 
 /// One block of a request.
@@ -77,9 +104,11 @@ class kv_manager {
   /// What of the request's first `total` tokens is there now; at least one token is left to
   /// compute. Touches nothing.
   kv_match match(const sequence& s, token_count total) const;
-  /// Takes the matched blocks and allocates for the tokens up to `upto`; false, with nothing
-  /// changed, when there is no room.
-  bool admit(sequence& s, const kv_match& found, token_count upto);
+  /// What a request that waits with its blocks taken has of its first `total` tokens.
+  kv_match held(const sequence& s, token_count total) const;
+  /// Takes, at time `now`, the matched blocks and allocates for the tokens up to `upto`; false,
+  /// with nothing changed, when there is no room.
+  bool admit(sequence& s, const kv_match& found, token_count upto, sim_time now);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
   /// The iteration that computed the tokens up to `upto` has ended: full blocks become findable.
@@ -93,6 +122,21 @@ class kv_manager {
   token_count room(const sequence& s) const {
     return token_count{static_cast<std::int64_t>(s.blocks.size()) * settings_.block_tokens};
   }
+
+  /// Whether the block at this place of the request's chain is findable now.
+  bool is_visible(const sequence& s, std::size_t index) const {
+    return visible_slot(s, index) != no_slot;
+  }
+  /// Tokens of the request's chain up to the end of the block at this place.
+  token_count end_of(const sequence& s, std::size_t index) const;
+  /// What there was of the block at this place, its own doing left out.
+  block_state state_of(const sequence& s, std::size_t index) const;
+  /// Tokens up to the end of a full block at this place.
+  token_count block_end(std::size_t index) const {
+    return token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
+  }
+  /// What happened since this was last read; the caller empties it.
+  kv_news& news() { return news_; }
 
   /// A waiting request entered (or left) the look-ahead queue.
   void want(const sequence& s);
@@ -113,7 +157,6 @@ class kv_manager {
   bool findable(const sequence& s, std::size_t index) const {
     return sharing_.shares() && index < s.keys.size();
   }
-  token_count end_of(const sequence& s, std::size_t index) const;
   slot_id visible_slot(const sequence& s, std::size_t index) const;
   bool is_left(const sequence& s, std::size_t index) const;
   entry_view view(const sequence& s, std::size_t index) const;
@@ -147,6 +190,7 @@ class kv_manager {
   std::int64_t peak_ = 0;
   std::int64_t evictions_ = 0;
   std::int64_t inserted_ = 0;
+  kv_news news_;
 };
 
 }  // namespace refrain

@@ -2,15 +2,22 @@
 // no message per block and none per token; the keys of a prompt travel as one vector.
 #pragma once
 
+#include <array>
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/response_promise.hpp>
 #include <cstdint>
 #include <vector>
 
+#include "actors/key_view.hpp"
+#include "actors/lost_tokens.hpp"
+#include "actors/transfer_link.hpp"
 #include "traces/request.hpp"
 
 namespace refrain {
+
+/// Kinds of memory below the GPU: host, nvme, remote.
+inline constexpr std::size_t tiers_max = 3;
 
 /// Why a request was not served.
 enum class refusal : std::uint8_t { none, larger_than_pool };
@@ -39,6 +46,7 @@ struct prompt {
   /// contains.
   std::vector<block_key> keys;
   bool short_last_block = false;  ///< the last key stands for a block that the prompt does not fill
+  bool last_turn = true;          ///< the session sends nothing after it
 };
 
 /// retriever to itself: the search for this prompt has taken its time.
@@ -57,12 +65,33 @@ struct answer {
   sim_time finished{0};     ///< last token out
   std::int64_t hit_blocks = 0;
   token_count hit_tokens;
+  std::array<token_count, tiers_max>
+      tier_hit_tokens{};  ///< of these, loaded from each tier below the GPU
+  byte_count loaded_bytes;
   token_count pending_tokens;  ///< leading tokens after the hits that another request was computing
   token_count computed_tokens;   ///< prompt and output tokens that prefill computed
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
+  lost_tokens lost{};            ///< why tokens were computed; sums to computed_tokens
   token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
+  token_count routable_tokens;  ///< that some executor held when the router decided
+  token_count routed_tokens;    ///< that the router believed to be in the executor it chose
 };
+
+/// executor to all routers: what became findable in it and what was evicted, in order.
+struct kv_changes {
+  std::uint32_t executor = 0;
+  std::vector<key_change> changes;
+};
+
+/// executor to all routers: requests whose first token is out.
+struct first_tokens {
+  std::uint32_t executor = 0;
+  std::vector<request_id> requests;
+};
+
+/// executor to itself: routers poll what changed in it.
+struct poll_due {};
 
 /// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is
 /// not the current one.
@@ -100,6 +129,70 @@ struct executor_sample {
   std::int64_t peak_blocks = 0;    ///< most blocks used and cached so far
 };
 
+/// executor to tier: which of these blocks do you hold? Those are kept until the `load_blocks` that
+/// must follow.
+struct query_blocks {
+  request_id id;
+  std::uint32_t executor = 0;
+  std::vector<block_key> keys;
+};
+
+/// tier to executor: the answer, and how its link stands.
+struct offer_blocks {
+  request_id id;
+  std::uint32_t tier = 0;
+  std::vector<char> held;  ///< by index of the key
+  transfer_link link;
+};
+
+/// executor to tier: load these blocks of the offer (indices ascending) and let go of the others.
+struct load_blocks {
+  request_id id;
+  std::uint64_t attempt = 0;  ///< handed back in blocks_loaded
+  std::uint32_t executor = 0;
+  std::vector<std::uint32_t> wanted;
+};
+
+/// tier to itself: a load has ended.
+struct load_done {
+  request_id id;
+  std::uint64_t attempt = 0;
+  std::uint32_t executor = 0;
+  std::vector<slot_id> slots;
+};
+
+/// tier to executor: the blocks are there.
+struct blocks_loaded {
+  request_id id;
+  std::uint64_t attempt = 0;
+  std::uint32_t tier = 0;
+};
+
+/// executor to tier, or tier to the next one below: keep these blocks if you can. Nearest to the
+/// head first.
+struct store_blocks {
+  std::uint32_t writer = 0;  ///< the executor whose link is used
+  std::vector<block_key> keys;
+};
+
+/// tier to itself: a store has ended.
+struct store_done {
+  std::uint32_t writer = 0;
+  std::vector<slot_id> slots;
+};
+
+/// tier to recorder, at the end: what it did.
+struct tier_summary {
+  std::uint32_t tier = 0;
+  std::uint32_t instance = 0;
+  std::int64_t held_blocks = 0;
+  std::int64_t peak_blocks = 0;
+  std::int64_t stored_blocks = 0;   ///< written in all
+  std::int64_t loaded_blocks = 0;   ///< read in all
+  std::int64_t evicted_blocks = 0;  ///< given way in all
+  std::int64_t dropped_blocks = 0;  ///< not stored: staging full, everything pinned, or refused
+};
+
 /// main program to every long-lived actor once nothing is left to happen: hand in what is still
 /// held, and end.
 struct close_books {};
@@ -113,8 +206,19 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::prompt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::retrieved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_changes)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::first_tokens)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::poll_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::window_end)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::form_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::executor_sample)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::close_books)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::query_blocks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::offer_blocks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_blocks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::blocks_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::store_blocks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::store_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::tier_summary)

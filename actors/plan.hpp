@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "actors/transfer_link.hpp"
 #include "gpu/model.hpp"
 #include "gpu/profile.hpp"
 #include "policies/future.hpp"
@@ -30,6 +32,49 @@ struct workload_plan {
   bool serial = false;         ///< the next request only after the last is done
 };
 
+/// Which memory a tier below the GPU is.
+enum class tier_kind : std::uint8_t { host, nvme, remote };
+/// When a tier below the GPU is written.
+enum class tier_write : std::uint8_t {
+  demote,    ///< when a block is evicted from the memory above
+  through,   ///< when a block has been computed
+  selective  ///< when a block is used for the second time
+};
+/// Whether found blocks are loaded or computed again.
+enum class tier_load : std::uint8_t {
+  automatic,  ///< whichever is expected to be done first
+  always      ///< loaded, however long it takes
+};
+/// What a request does while its load is under way.
+enum class load_wait : std::uint8_t {
+  automatic,   ///< waits as long as that is expected to be faster than computing the rest
+  wait,        ///< waits for all of it
+  best_effort  ///< enters as soon as there is room, with what has come by then
+};
+
+/// A memory below the GPU.
+struct tier_plan {
+  tier_kind kind = tier_kind::host;
+  std::string name;             ///< host, nvme or remote
+  byte_count capacity;          ///< of one instance: of a node, or of the remote store
+  link_speed load;              ///< towards the GPU
+  link_speed store;             ///< away from it
+  bool own_links = false;       ///< every executor has its own links; else they share one pair
+  bool per_node = true;         ///< one instance a node; else one for all
+  byte_count staging{1 << 30};  ///< bytes on their way into it at once, for each writer
+  tier_write write = tier_write::demote;
+  tier_load loading = tier_load::automatic;
+  policy_choice eviction;
+};
+
+/// How many routers there are and how soon they know what executors hold.
+struct router_plan {
+  std::int64_t count = 1;
+  sim_time delay{0};   ///< from a change in an executor to every router
+  sim_time poll{0};    ///< changes are asked for this often; 0: told at once
+  bool watch = false;  ///< they are told what executors hold even where the policy does not ask
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -42,15 +87,20 @@ struct contender_plan {
   sim_time host_overhead{0};         ///< per iteration
 
   key_scheme keys;
-  std::int64_t blocks = 0;  ///< KV blocks of one executor
-  std::uint32_t slots =
-      0;  ///< findable blocks at once, at most: min(blocks, all keys of the workload)
+  std::int64_t blocks = 0;       ///< KV blocks of one executor
+  std::uint32_t slots = 0;       ///< findable blocks at once, at most: min(blocks, unique_keys)
+  std::int64_t unique_keys = 0;  ///< different findable blocks in the workload
 
   policy_choice reuse;
   policy_choice eviction;
   policy_choice batching;
   policy_choice routing;
+  router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
+
+  std::vector<tier_plan> tiers;  ///< below the GPU, nearest first
+  load_wait waiting = load_wait::automatic;
+  std::int64_t executors_per_node = INT64_MAX;
 
   sim_time retrieval_latency{0};
   bool fast_forward = true;  ///< advance identical iterations together; same results either way

@@ -20,6 +20,7 @@ caf::behavior recorder::make_behavior() {
   return {
       [this](const request_over& row) { record(row); },
       [this](const executor_sample& row) { record(row); },
+      [this](const tier_summary& row) { tiers_.push_back(row); },
       [this](close_books) { close(); },
   };
 }
@@ -54,7 +55,7 @@ void recorder::close() {
   add("gpu_kv_peak_bytes", "bytes", peak_blocks * context_.plan.block_bytes());
   add("iterations", "1", iterations);
   add("evicted_blocks", "blocks", evictions);
-  results_.write("tiers", tiers_table(context_.plan, last_));
+  results_.write("tiers", tiers_table(context_.plan, last_, tiers_));
   results_.write("totals", totals);
   results_.close();
 }

@@ -28,6 +28,7 @@ class recorder final : public caf::event_based_actor {
   part_stream requests_;
   part_stream executors_;
   std::vector<executor_sample> last_;  // by executor
+  std::vector<tier_summary> tiers_;    // in order of tier and instance
 };
 
 }  // namespace refrain

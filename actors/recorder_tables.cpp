@@ -30,6 +30,9 @@ bool done(const request_over& r) {
 double seconds_if_done(const request_over& r, sim_time span) {
   return done(r) ? to_seconds(span) : undefined;
 }
+std::int64_t below(const request_over& r, std::size_t tier) {
+  return r.result.tier_hit_tokens[tier];
+}
 double tpot(const request_over& r) {
   if (!done(r) || r.output_tokens < 2) {
     return undefined;
@@ -67,13 +70,15 @@ const integer_of<request_over> request_integers[] = {
     {"hit_tokens", "tokens", "prompt tokens not computed, at most input - 1",
      [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
     {"hit_tokens_gpu", "tokens", "of hit_tokens, found in GPU memory",
-     [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
+     [](const request_over& r) -> std::int64_t {
+       return r.result.hit_tokens - below(r, 0) - below(r, 1) - below(r, 2);
+     }},
     {"hit_tokens_host", "tokens", "of hit_tokens, found in host memory",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t { return below(r, 0); }},
     {"hit_tokens_nvme", "tokens", "of hit_tokens, found on NVMe",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t { return below(r, 1); }},
     {"hit_tokens_remote", "tokens", "of hit_tokens, found in a remote store",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t { return below(r, 2); }},
     {"hit_tokens_exact", "tokens", "of hit_tokens, exact prefixes",
      [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
     {"hit_tokens_blended", "tokens", "of hit_tokens, chunks partly recomputed",
@@ -94,8 +99,15 @@ const integer_of<request_over> request_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.result.resumed_tokens; }},
     {"preemptions", "1", "times preempted",
      [](const request_over& r) -> std::int64_t { return r.result.preemptions; }},
-    {"moved_bytes", "bytes", "KV moved between tiers for it",
-     [](const request_over&) -> std::int64_t { return 0; }},
+    {"moved_bytes", "bytes", "KV loaded from lower tiers for it",
+     [](const request_over& r) -> std::int64_t { return r.result.loaded_bytes; }},
+    {"routable_tokens", "tokens",
+     "leading prompt tokens that some executor held when the router decided; 0 where routers "
+     "do not ask what executors hold (routers.watch)",
+     [](const request_over& r) -> std::int64_t { return r.result.routable_tokens; }},
+    {"routed_tokens", "tokens",
+     "leading prompt tokens that the router believed to be in the executor it chose; 0 likewise",
+     [](const request_over& r) -> std::int64_t { return r.result.routed_tokens; }},
 };
 
 const real_of<request_over> request_reals[] = {
@@ -171,6 +183,11 @@ void add_reals(table& t, std::size_t& at, const Columns& columns, const Row& row
 table requests_table(bool measured) {
   table t;
   declare_integers(t, request_integers);
+  for (std::size_t cause = 0; cause < lost_causes; ++cause) {
+    std::string name = "lost_tokens_" + std::string{name_of(static_cast<lost_cause>(cause))};
+    t.columns.push_back(
+        integer_column(name, "tokens", "of computed_tokens, by cause; the causes sum to it"));
+  }
   declare_reals(t, request_reals);
   if (measured) {
     declare_reals(t, measured_reals);
@@ -181,6 +198,9 @@ table requests_table(bool measured) {
 void add_request(table& rows, const request_over& row, bool measured) {
   std::size_t at = 0;
   add_integers(rows, at, request_integers, row);
+  for (token_count tokens : row.result.lost) {
+    rows.columns[at++].integers().push_back(tokens);
+  }
   add_reals(rows, at, request_reals, row);
   if (measured) {
     add_reals(rows, at, measured_reals, row);
@@ -200,20 +220,34 @@ void add_sample(table& rows, const executor_sample& row) {
   add_integers(rows, at, sample_integers, row);
 }
 
-table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last) {
-  table t{{text_column("tier", "which memory"), integer_column("executor", "1", "whose"),
+table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last,
+                  const std::vector<tier_summary>& below) {
+  table t{{text_column("tier", "which memory"),
+           integer_column("instance", "1", "executor (gpu) or node"),
            integer_column("capacity_blocks", "blocks", "blocks it has room for"),
-           integer_column("peak_blocks", "blocks", "most blocks used and cached at once"),
-           integer_column("cached_blocks", "blocks", "findable at the end"),
+           integer_column("peak_blocks", "blocks", "most blocks held at once"),
+           integer_column("held_blocks", "blocks", "held at the end"),
+           integer_column("stored_blocks", "blocks", "written in all; of gpu memory, 0"),
+           integer_column("loaded_blocks", "blocks", "read towards the GPU in all"),
            integer_column("evicted_blocks", "blocks", "evicted in all"),
+           integer_column("dropped_blocks", "blocks", "not stored: no staging, no room, refused"),
            integer_column("block_bytes", "bytes", "size of a block, all ranks together")}};
-  for (const executor_sample& s : last) {
-    t.columns[0].texts().push_back("gpu");
-    std::int64_t values[] = {s.executor,      plan.blocks, s.peak_blocks,
-                             s.cached_blocks, s.evictions, plan.block_bytes()};
-    for (std::size_t i = 0; i < std::size(values); ++i) {
-      t.columns[i + 1].integers().push_back(values[i]);
+  auto add = [&](const std::string& name, std::initializer_list<std::int64_t> values) {
+    t.columns[0].texts().push_back(name);
+    std::size_t at = 1;
+    for (std::int64_t value : values) {
+      t.columns[at++].integers().push_back(value);
     }
+  };
+  for (const executor_sample& s : last) {
+    add("gpu", {s.executor, plan.blocks, s.peak_blocks, s.used_blocks + s.cached_blocks, 0, 0,
+                s.evictions, 0, plan.block_bytes()});
+  }
+  for (const tier_summary& s : below) {
+    const tier_plan& tier = plan.tiers[s.tier];
+    add(tier.name,
+        {s.instance, tier.capacity / plan.block_bytes(), s.peak_blocks, s.held_blocks,
+         s.stored_blocks, s.loaded_blocks, s.evicted_blocks, s.dropped_blocks, plan.block_bytes()});
   }
   return t;
 }

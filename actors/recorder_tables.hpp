@@ -20,7 +20,9 @@ table executors_table();
 /// Adds a sample to it.
 void add_sample(table& rows, const executor_sample& row);
 
-/// What each executor's GPU tier did in all, from its last sample.
-table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last);
+/// What each executor's GPU memory did in all, from its last sample, and each instance of a tier
+/// below.
+table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last,
+                  const std::vector<tier_summary>& below);
 
 }  // namespace refrain

@@ -2,7 +2,7 @@
 
 #include <caf/all.hpp>
 
-#include "actors/messages.hpp"
+#include "traces/random.hpp"
 
 namespace refrain {
 
@@ -21,7 +21,7 @@ caf::behavior retriever::make_behavior() {
         }
       },
       [this](retrieved& ready) {
-        request(context_.router, caf::infinite, std::move(ready.what))
+        request(router_of(ready.what.session), caf::infinite, std::move(ready.what))
             .then(
                 [reply = ready.reply](answer& result) mutable { reply.deliver(std::move(result)); },
                 [reply = ready.reply](caf::error& failure) mutable {
@@ -29,6 +29,12 @@ caf::behavior retriever::make_behavior() {
                 });
       },
   };
+}
+
+// A session keeps its router, as when a front end balances by connection; where rows have no
+// sessions each has its own.
+const caf::actor& retriever::router_of(session_id session) const {
+  return context_.routers[mix64(session) % context_.routers.size()];
 }
 
 }  // namespace refrain

@@ -34,9 +34,10 @@ void session::send_next() {
   const refrain::request& next = turns_.front();
   sent_ = context_.time.now();
   ++context_.injected;
-  prompt what{next.id, next.session, next.input_tokens, next.output_tokens, {}, false};
+  prompt what{next.id, next.session, next.input_tokens, next.output_tokens, {}, false, true};
   block_keys(next, context_.plan.keys, what.keys);
   auto keyed = static_cast<std::int64_t>(what.keys.size()) * context_.plan.keys.block_tokens;
+  what.last_turn = next.last_turn;
   what.short_last_block = next.answer == content_id{} && keyed > next.input_tokens;
   request(context_.retriever, caf::infinite, std::move(what)).then([this](const answer& result) {
     receive(result);

@@ -180,6 +180,58 @@ void print_requests(std::string& out, std::span<const contender_summary> contend
   }
 }
 
+/// What routers that ask what executors hold made of it; the others have no row.
+void print_routing(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"reusable prompt tokens", "an executor held", "router counted on", "delivered"}};
+  for (const contender_summary& s : contenders) {
+    if (!(s.at("routable_tokens").value > 0)) {
+      continue;
+    }
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const char* name : {"routable_tokens", "routed_tokens", "hit_tokens"}) {
+      double count = s.at(name).value;
+      row.push_back(fmt::format("{} ({})", count_text(count),
+                                percent_text(count / s.at("input_tokens").value)));
+    }
+  }
+  if (rows.size() > 1) {
+    out += "\n";
+    print_grid(out, rows);
+  }
+}
+
+/// Why prompt tokens were computed, in shares of all prompt tokens; causes that no contender has
+/// are left out.
+void print_losses(std::string& out, std::span<const contender_summary> contenders) {
+  constexpr std::string_view prefix = "lost_tokens_";
+  std::vector<std::string> causes;
+  for (const metric& m : contenders.front().metrics) {
+    bool any = m.name.starts_with(prefix) && std::ranges::any_of(contenders, [&](const auto& s) {
+                 return s.at(m.name).value > 0;
+               });
+    if (any) {
+      causes.push_back(m.name);
+    }
+  }
+  if (causes.empty()) {
+    return;
+  }
+  grid rows{{"why tokens were computed"}};
+  for (const std::string& cause : causes) {
+    std::string word = cause.substr(prefix.size());
+    std::ranges::replace(word, '_', ' ');
+    rows.front().push_back(word);
+  }
+  for (const contender_summary& s : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const std::string& cause : causes) {
+      row.push_back(percent_text(s.at(cause).value / s.at("input_tokens").value));
+    }
+  }
+  out += "\n";
+  print_grid(out, rows);
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -206,6 +258,8 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_contenders(out, contenders);
     out += "\n";
     print_requests(out, contenders);
+    print_losses(out, contenders);
+    print_routing(out, contenders);
     print_measured(out, contenders);
   }
   const char* separator = contenders.empty() ? "" : "\n";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 23> columns_read = {"status",
+constexpr std::array<std::string_view, 37> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -36,8 +36,25 @@ constexpr std::array<std::string_view, 23> columns_read = {"status",
                                                            "preempted_tokens",
                                                            "computed_tokens",
                                                            "moved_bytes",
+                                                           "routable_tokens",
+                                                           "routed_tokens",
                                                            "measured_ttft_s",
-                                                           "measured_e2e_s"};
+                                                           "measured_e2e_s",
+                                                           "lost_tokens_never_seen",
+                                                           "lost_tokens_last_token",
+                                                           "lost_tokens_block_floor",
+                                                           "lost_tokens_preempted",
+                                                           "lost_tokens_evicted_gpu",
+                                                           "lost_tokens_evicted_host",
+                                                           "lost_tokens_evicted_nvme",
+                                                           "lost_tokens_evicted_remote",
+                                                           "lost_tokens_not_visible",
+                                                           "lost_tokens_router",
+                                                           "lost_tokens_admission",
+                                                           "lost_tokens_load_slower"};
+
+/// Why tokens were computed: the columns of the causes.
+constexpr std::string_view lost_prefix = "lost_tokens_";
 
 /// The rows of one contender that were served.
 class served_requests {
@@ -124,6 +141,15 @@ metric ratio_metric(std::string name, std::string unit, double numerator, double
   return {std::move(name), std::move(unit), value, std::nullopt, std::nullopt};
 }
 
+/// The sum of a column that older files lack: nan there.
+metric optional_sum(std::string name, const char* unit, const served_requests& served) {
+  if (served.has(name)) {
+    std::int64_t sum = served.sum(name);
+    return count_metric(std::move(name), unit, sum);
+  }
+  return {std::move(name), unit, nan, std::nullopt, std::nullopt};
+}
+
 metric total_metric(std::string name, std::string unit, const table* totals) {
   if (totals != nullptr) {
     const auto& names = totals->at("name").texts();
@@ -168,6 +194,13 @@ std::vector<metric> metrics_of(const served_requests& served, const table* total
                            static_cast<double>(served.sum("output_tokens")), makespan));
   sum("moved_bytes", "bytes");
   m.push_back(total_metric("gpu_kv_peak_bytes", "bytes", totals));
+  m.push_back(optional_sum("routable_tokens", "tokens", served));
+  m.push_back(optional_sum("routed_tokens", "tokens", served));
+  for (std::string_view name : columns_read) {
+    if (name.starts_with(lost_prefix) && served.has(name)) {
+      m.push_back(optional_sum(std::string{name}, "tokens", served));
+    }
+  }
   return m;
 }
 

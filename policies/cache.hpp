@@ -55,7 +55,9 @@ class cache {
     slot_id slot = policy_.victim();
     if (slot != no_slot) {
       REFRAIN_ASSERT(pins_[slot] == 0);
-      remove(slot);
+      map_.prefetch(keys_[slot]);
+      policy_.on_evict(slot, keys_[slot]);
+      forget(slot);
     }
     return slot;
   }
@@ -63,9 +65,7 @@ class cache {
   /// Removes an unpinned entry and tells the policy.
   void remove(slot_id slot) {
     policy_.on_remove(slot);
-    map_.erase(keys_[slot]);
-    occupied_ -= sizes_.empty() ? 1 : sizes_[slot];
-    free_.push_back(slot);
+    forget(slot);
   }
 
   /// One more request uses the entry.
@@ -87,6 +87,11 @@ class cache {
   }
 
  private:
+  void forget(slot_id slot) {
+    map_.erase(keys_[slot]);
+    occupied_ -= sizes_.empty() ? 1 : sizes_[slot];
+    free_.push_back(slot);
+  }
   slot_id take_slot() {
     if (!free_.empty()) {
       slot_id slot = free_.back();

@@ -6,7 +6,8 @@
 // The driver calls, for each request, begin_request; for a key that is not resident on_miss, and
 // on_insert when it got its slot; for one that is, on_hit. A slot is pinned while a running request
 // uses its block: on_pin at the first use, on_unpin at the last, the tail of a chain first.
-// victim() names an unpinned slot, on_remove takes it away.
+// victim() names an unpinned slot and on_evict takes it away; on_remove takes one that is no victim
+// (a block that was never filled).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct request_view {
   session_id session;
   token_count input_tokens;
   token_count output_tokens;
+  sim_time now{0};  ///< when it is served: its arrival in replay, virtual time in a run
 };
 
 /// One block as a policy sees it.
@@ -43,6 +45,7 @@ struct entry_view {
 struct eviction_needs {
   bool tree = false;        ///< pins, and parents inserted before their children (leaf scope)
   bool sessions = false;    ///< conversations can be told
+  bool times = false;       ///< request_view::now
   bool future = false;      ///< the whole trace ahead: clairvoyant
   bool front = false;       ///< blocks of a request are touched head first, not tail first
   bool unbounded = false;   ///< cached blocks take no room
@@ -67,6 +70,9 @@ class eviction {
   virtual void begin_request(const request_view&) {}
   /// A key that is not resident is accessed; false refuses to cache it. Ghosts are looked up here.
   virtual bool on_miss(const entry_view&) { return true; }
+  /// Room was made for what on_miss let in; false drops it all the same. Asked by replay only,
+  /// where sizes differ.
+  virtual bool on_room(const entry_view&) { return true; }
   virtual void on_insert(slot_id slot, const entry_view& entry) = 0;
   /// A resident key is accessed, pinned or not. `entry` carries what may have changed: depth,
   /// session, tokens_before.
@@ -77,6 +83,8 @@ class eviction {
   /// leaf scope it may be no_slot, when every unpinned slot has resident children.
   virtual slot_id victim() = 0;
   virtual void on_remove(slot_id slot) = 0;
+  /// The victim gives way; `key` is what a policy with ghosts remembers. Else on_remove is enough.
+  virtual void on_evict(slot_id slot, block_key) { on_remove(slot); }
   /// A request that holds this block joined (or left) the look-ahead queue (needs.queue).
   virtual void on_want(slot_id) {}
   virtual void on_unwant(slot_id) {}

@@ -24,14 +24,14 @@ struct key_hash {
 /// Keys with their slots. Never allocates while it holds no more keys than it was made for.
 class key_map {
  public:
-  explicit key_map(std::size_t keys) : nodes_(room_for(keys), node{block_key{}, no_slot}) {}
+  explicit key_map(std::size_t keys) : nodes_(room_for(keys), node{}) {}
 
   std::size_t size() const { return size_; }
 
   /// The slot of a key, or no_slot.
   slot_id find(block_key key) const {
     for (std::size_t at = home(key);; at = (at + 1) & mask()) {
-      if (nodes_[at].slot == no_slot || nodes_[at].key == key) {
+      if (nodes_[at].slot == no_slot || nodes_[at].key() == key) {
         return nodes_[at].slot;
       }
     }
@@ -45,18 +45,18 @@ class key_map {
       grow();
     }
     ++size_;
-    nodes_[free_place(key)] = {key, slot};
+    nodes_[free_place(key)] = node{key, slot};
   }
 
   /// Removes a key that is there.
   void erase(block_key key) {
     std::size_t hole = home(key);
-    while (nodes_[hole].key != key || nodes_[hole].slot == no_slot) {
+    while (nodes_[hole].key() != key || nodes_[hole].slot == no_slot) {
       hole = (hole + 1) & mask();
     }
     // Whatever stands behind the hole and may stand in it moves up.
     for (std::size_t at = (hole + 1) & mask(); nodes_[at].slot != no_slot; at = (at + 1) & mask()) {
-      std::size_t wanders = (at - home(nodes_[at].key)) & mask();
+      std::size_t wanders = (at - home(nodes_[at].key())) & mask();
       if (wanders >= ((at - hole) & mask())) {
         nodes_[hole] = nodes_[at];
         hole = at;
@@ -67,9 +67,18 @@ class key_map {
   }
 
  private:
+  // The key in halves: 12 bytes instead of 16, a quarter of the map.
   struct node {
-    block_key key;
-    slot_id slot;
+    node() = default;
+    node(block_key key, slot_id s)
+        : low{static_cast<std::uint32_t>(key.get())},
+          high{static_cast<std::uint32_t>(key.get() >> 32)},
+          slot{s} {}
+    block_key key() const { return block_key{std::uint64_t{high} << 32 | low}; }
+
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    slot_id slot = no_slot;
   };
 
   static std::size_t room_for(std::size_t keys) { return std::bit_ceil(keys * 2 + 2); }
@@ -85,11 +94,11 @@ class key_map {
   }
 
   void grow() {
-    std::vector<node> old(nodes_.size() * 2, node{block_key{}, no_slot});
+    std::vector<node> old(nodes_.size() * 2, node{});
     old.swap(nodes_);
     for (const node& n : old) {
       if (n.slot != no_slot) {
-        nodes_[free_place(n.key)] = n;
+        nodes_[free_place(n.key())] = n;
       }
     }
   }

@@ -5,6 +5,8 @@
 #include <malloc.h>
 #include <time.h>
 
+#include <algorithm>
+
 #include "policies/bound.hpp"
 #include "policies/cache.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 void append(access_columns& columns, const request& row, const trace_info& info) {
   columns.starts.push_back(columns.keys.size());
   columns.keys.insert(columns.keys.end(), row.blocks.begin(), row.blocks.end());
+  columns.arrivals.push_back(row.arrival);
   if (info.has_sizes) {
     columns.sizes.push_back(row.object_size);
   }
@@ -50,6 +53,8 @@ replay_result replay_eviction(const access_columns& columns, std::string_view po
     throw input_error{where,
                       "policy \"" + std::string{policy} + "\" has no replay under this rule"};
   }
+  require(!needs.times || !columns.arrivals.empty(), where, policy,
+          "arrival times, and this trace has none");
   if (rule == replay_rule::flat) {
     require(!needs.tree && needs.queue == 0 && !needs.sessions, where, policy,
             "chains of requests: replay it under the rule \"prefix\"");
@@ -80,6 +85,10 @@ access_columns read_columns(source& trace) {
     append(columns, row, trace.info());
   }
   columns.starts.push_back(columns.keys.size());
+  if (std::all_of(columns.arrivals.begin(), columns.arrivals.end(),
+                  [](sim_time t) { return t == sim_time{0}; })) {
+    columns.arrivals.clear();
+  }
   columns.block_tokens = trace.info().block_tokens;
   columns.has_chains = trace.info().has_chains;
   return columns;

@@ -32,6 +32,7 @@ struct access_columns {
   std::vector<session_id> sessions;   ///< one per request; empty where they cannot be told
   std::vector<token_count> input_tokens;   ///< one per request; empty where unknown
   std::vector<token_count> output_tokens;  ///< likewise
+  std::vector<sim_time> arrivals;          ///< one per request; empty where they cannot be told
   token_count block_tokens;
   bool has_chains = false;
 

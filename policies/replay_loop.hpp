@@ -31,9 +31,13 @@ class replay_loop {
     double begin = thread_seconds();
     std::uint64_t count = columns_.keys.size();
     constexpr std::uint64_t ahead = 12;
+    std::uint64_t row = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
       if (i + ahead < count) {
         cache_.prefetch(columns_.keys[i + ahead]);
+      }
+      for (; row < columns_.requests() && columns_.starts[row] == i; ++row) {
+        policy_.begin_request(view(row));
       }
       entry_view entry{.key = columns_.keys[i],
                        .size = columns_.sizes.empty() ? 1 : columns_.sizes[i]};
@@ -89,7 +93,9 @@ class replay_loop {
     while (!cache_.fits(entry.size)) {
       cache_.evict();
     }
-    cache_.insert(entry);
+    if (policy_.on_room(entry)) {
+      cache_.insert(entry);
+    }
     return false;
   }
 
@@ -158,6 +164,9 @@ class replay_loop {
     if (!columns_.input_tokens.empty()) {
       v.input_tokens = columns_.input_tokens[r];
       v.output_tokens = columns_.output_tokens[r];
+    }
+    if (!columns_.arrivals.empty()) {
+      v.now = columns_.arrivals[r];
     }
     return v;
   }

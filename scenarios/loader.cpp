@@ -16,6 +16,7 @@
 #include "refrain_version.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/tiers.hpp"
 #include "scenarios/workload.hpp"
 #include "traces/quantity.hpp"
 
@@ -33,8 +34,18 @@ policy_choice choose(const scenario_settings& settings) {
   return {value.text, parameters{entry.info.parameters, value.values, settings.where(key)}};
 }
 
+load_wait wait_of(std::string_view word) {
+  return word == "auto"   ? load_wait::automatic
+         : word == "wait" ? load_wait::wait
+                          : load_wait::best_effort;
+}
+
 eviction_needs needs_of(const policy_choice& eviction) {
   return registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
+}
+
+routing_needs needs_of_routing(const policy_choice& routing) {
+  return registry<routing_entry>::find(routing.name, "policies.routing").needs;
 }
 
 /// Adds a policy and its parameters to a contender's settings.
@@ -44,6 +55,14 @@ void describe_policy(const policy_choice& choice, std::string_view key,
   for (const auto& [name, text] : choice.values.texts()) {
     into.emplace_back(fmt::format("{}.{}", key, name), text);
   }
+}
+
+/// Whether the key belongs to a tier that the contender does not have.
+bool is_idle_tier(std::string_view key, const contender_plan& plan) {
+  bool of_tier = key.starts_with("tiers.") && !key.starts_with("tiers.gpu.");
+  return of_tier && std::ranges::none_of(plan.tiers, [key](const tier_plan& tier) {
+           return key == "tiers.wait" || key.starts_with("tiers." + tier.name + ".");
+         });
 }
 
 class run_loader {
@@ -150,25 +169,45 @@ class run_loader {
     plan.executors = executors(settings);
     plan.host_overhead = settings.time("hardware.host_overhead");
     plan.retrieval_latency = settings.time("retriever.latency");
+    plan.routers = {settings.integer("routers.count"), settings.time("routers.delay"),
+                    settings.time("routers.poll"), settings.boolean("routers.watch")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
+    plan.tiers = tiers_of(settings, needs_of(plan.eviction));
+    plan.waiting = wait_of(settings.text("tiers.wait"));
+    plan.executors_per_node = std::max<std::int64_t>(
+        settings.integer("hardware.gpus_per_node") / plan.tensor_parallel, 1);
     plan.blocks = blocks(settings, plan);
     // Says whether the profile knows this degree of tensor parallelism.
     cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
 
     eviction_needs needs = needs_of(plan.eviction);
-    if (needs.sessions && !workload_.info.has_sessions) {
-      throw input_error{
-          settings.where("policies.eviction"),
-          fmt::format("\"{}\" needs sessions, and this trace has none", plan.eviction.name)};
-    }
+    check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
+    check_sessions(settings, "policies.routing", plan.routing,
+                   needs_of_routing(plan.routing).sessions);
     const workload_survey& counts = survey(plan.keys, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
     plan.slots = slots(plan, needs, counts);
+    plan.unique_keys = static_cast<std::int64_t>(counts.keys);
     warn_of_refusals(plan, counts);
+    if (!counts.counted) {
+      warnings_.add(
+          plan.name,
+          fmt::format(
+              "more than {} different blocks: what an endless cache would hit is not counted",
+              print_count(survey_keys_max)));
+    }
     describe(settings, plan);
     plan_.contenders.push_back(std::move(plan));
+  }
+
+  void check_sessions(const scenario_settings& settings, std::string_view key,
+                      const policy_choice& policy, bool needed) const {
+    if (needed && !workload_.info.has_sessions) {
+      throw input_error{settings.where(key),
+                        fmt::format("\"{}\" needs sessions, and this trace has none", policy.name)};
+    }
   }
 
   static std::int64_t executors(const scenario_settings& settings) {
@@ -209,7 +248,9 @@ class run_loader {
   static std::uint32_t slots(const contender_plan& plan, const eviction_needs& needs,
                              const workload_survey& counts) {
     auto keys = static_cast<std::int64_t>(counts.keys);
-    std::int64_t most = needs.unbounded ? keys : std::min(plan.blocks, keys);
+    // An unbounded cache grows by itself.
+    constexpr std::int64_t first_slots = std::int64_t{1} << 20;
+    std::int64_t most = std::min(needs.unbounded ? first_slots : plan.blocks, keys);
     if (most >= no_slot.get()) {
       throw input_error{
           "workload", fmt::format("{} different blocks are more than 2^32 - 2", print_count(most))};
@@ -266,7 +307,7 @@ class run_loader {
     contender_description& about = plan_.description.contenders.emplace_back();
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
-      if (!rule.per_contender) {
+      if (!rule.per_contender || is_idle_tier(rule.key, plan)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {
@@ -279,6 +320,9 @@ class run_loader {
     }
     describe_policy(plan.reuse, "policies.reuse", about.parameters);
     describe_policy(plan.eviction, "policies.eviction", about.parameters);
+    for (const tier_plan& tier : plan.tiers) {
+      describe_policy(tier.eviction, "tiers." + tier.name + ".policies.eviction", about.parameters);
+    }
     describe_policy(plan.batching, "policies.batching", about.parameters);
     describe_policy(plan.routing, "policies.routing", about.parameters);
   }
@@ -298,6 +342,9 @@ class run_loader {
                                     "tokens of the leading blocks found, a prompt's last token "
                                     "never")}};
     for (const auto& [name, counts] : surveys_) {
+      if (!counts.counted) {
+        continue;
+      }
       plan_.bounds.columns[0].texts().push_back("endless cache");
       std::size_t at = 1;
       for (std::uint64_t value :

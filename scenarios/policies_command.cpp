@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "policies/eviction.hpp"
+#include "policies/routing.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
 #include "scenarios/json.hpp"
@@ -13,18 +14,26 @@ namespace refrain {
 
 namespace {
 
+using named_needs = std::vector<std::pair<bool, const char*>>;
+
+named_needs needs_named(const eviction_needs& needs) {
+  return {{needs.tree, "tree"},   {needs.sessions, "sessions"}, {needs.future, "future"},
+          {needs.front, "front"}, {needs.queue > 0, "queue"},   {needs.unbounded, "unbounded"}};
+}
+named_needs needs_named(const routing_needs& needs) {
+  return {{needs.matches, "matches"}, {needs.progress, "progress"}, {needs.sessions, "sessions"}};
+}
+
 /// What a policy must be given, as words.
 std::vector<std::string> needs_of(const policy_info& info) {
-  std::vector<std::string> words;
-  auto found = registry<eviction_entry>::all().find(info.name);
-  if (info.kind != eviction_entry::kind || found == registry<eviction_entry>::all().end()) {
-    return words;
+  named_needs all;
+  if (info.kind == eviction_entry::kind) {
+    parameters standard{info.parameters, {}, std::string{info.name}};
+    all = needs_named(registry<eviction_entry>::find(info.name, "").needs(standard));
+  } else if (info.kind == routing_entry::kind) {
+    all = needs_named(registry<routing_entry>::find(info.name, "").needs);
   }
-  eviction_needs needs =
-      found->second.needs(parameters{info.parameters, given_parameters{}, std::string{info.name}});
-  std::pair<bool, const char*> all[] = {{needs.tree, "tree"},       {needs.sessions, "sessions"},
-                                        {needs.future, "future"},   {needs.front, "front"},
-                                        {needs.queue > 0, "queue"}, {needs.unbounded, "unbounded"}};
+  std::vector<std::string> words;
   for (auto [needed, word] : all) {
     if (needed) {
       words.emplace_back(word);

@@ -105,10 +105,18 @@ void find_idle_caches(const results_reader& results, std::span<const contender_p
   idle.append_to(warnings);
 }
 
-/// One number that two equal tables share.
+/// What a router thought is no part of how a request was served.
+bool tells_of_service(const column& c) {
+  return c.name != "routable_tokens" && c.name != "routed_tokens";
+}
+
+/// One number that two tables share when their columns that tell of service are equal.
 std::uint64_t fingerprint(const table& rows) {
   std::uint64_t print = mix64(rows.rows());
   for (const column& each : rows.columns) {
+    if (!tells_of_service(each)) {
+      continue;
+    }
     if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&each.values)) {
       for (std::int64_t value : *whole) {
         print = mix64(print, static_cast<std::uint64_t>(value));

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <string>
 
 #include "traces/error.hpp"
 
@@ -16,8 +18,57 @@ using enum setting_type;
 constexpr double tokens_max = 1e6;
 constexpr double count_max = 4e9;
 
-const std::vector<setting_rule>& rules() {
-  static const std::vector<setting_rule> all = {
+/// The keys of one memory below the GPU. It exists where its capacity is given.
+void add_tier_rules(std::vector<setting_rule>& all, std::string_view tier) {
+  static std::deque<std::string> names;  // rules refer to them
+  auto key = [&](std::string_view leaf) -> std::string_view {
+    return names.emplace_back(fmt::format("tiers.{}.{}", tier, leaf));
+  };
+  bool host = tier == "host";
+  bool nvme = tier == "nvme";
+  std::string_view load = host ? "50GB/s" : nvme ? "7GB/s" : "2GB/s";
+  std::string_view store = host ? "50GB/s" : nvme ? "5GB/s" : "2GB/s";
+  std::string_view latency = host ? "10us" : nvme ? "80us" : "500us";
+  all.push_back({key("capacity"), bytes, "",
+                 host || nvme ? "size, of each node; the tier exists where this is given"
+                              : "size, for all; the tier exists where this is given",
+                 true, 0, 9e18});
+  all.push_back({key("bandwidth"), bandwidth, load,
+                 host ? "towards the GPU, of each GPU" : "towards the GPU, shared", true, 1, 1e15});
+  all.push_back(
+      {key("write_bandwidth"), bandwidth, store, "into the tier, likewise", true, 1, 1e15});
+  all.push_back(
+      {key("latency"), duration, latency, "before the first byte of a transfer", true, 0, 3600});
+  all.push_back({key("overhead"), duration, host ? "6us" : "0", "for each piece of a transfer",
+                 true, 0, 3600});
+  all.push_back({key("piece"), bytes, "2MiB", "bytes of a piece", true, 1, 9e18});
+  all.push_back({key("concurrency"), integer, host ? "1" : "4",
+                 "transfers at once in one direction", true, 1, 1e6});
+  all.push_back({key("staging"), bytes, "1GiB",
+                 "bytes of one GPU on their way into the tier; what exceeds them is dropped", true,
+                 0, 9e18});
+  all.push_back({key("write"),
+                 choice,
+                 "demote",
+                 "written when a block is evicted above (demote), computed (through) or used again "
+                 "(selective)",
+                 true,
+                 0,
+                 0,
+                 {"demote", "through", "selective"}});
+  all.push_back({key("load"),
+                 choice,
+                 "auto",
+                 "auto: loaded or computed, whichever is expected to be done first",
+                 true,
+                 0,
+                 0,
+                 {"auto", "always"}});
+  all.push_back({key("policies.eviction"), policy, "", "instead of policies.eviction", true});
+}
+
+std::vector<setting_rule> make_rules() {
+  std::vector<setting_rule> all = {
       {"name", text, "", "what the run is called; the file's stem where omitted"},
       {"seed", integer, "0", "all chance of the run derives from it"},
 
@@ -154,6 +205,7 @@ const std::vector<setting_rule>& rules() {
 
       {"hardware.gpu", resource, "", "a profile of gpu/profiles, or a file", true},
       {"hardware.count", integer, "1", "GPUs", true, 1, 1e5},
+      {"hardware.gpus_per_node", integer, "8", "GPUs that share a host memory", true, 1, 1e5},
       {"hardware.tensor_parallel", integer, "1", "GPUs that serve one request together", true, 1,
        1024},
       {"hardware.host_overhead", duration, "0", "host time of an iteration", true, 0, 3600},
@@ -162,17 +214,43 @@ const std::vector<setting_rule>& rules() {
       {"tiers.gpu.blocks", integer, "", "KV blocks of an executor, instead of a share", true, 1,
        9e15},
 
+      {"tiers.wait",
+       choice,
+       "auto",
+       "what a request does while its load is under way: auto and wait stay outside of the batch, "
+       "best_effort enters with what is there",
+       true,
+       0,
+       0,
+       {"auto", "wait", "best_effort"}},
+
       {"policies.reuse", policy, "prefix", "which cached KV a request takes", true},
       {"policies.eviction", policy, "lru", "which cached block gives way", true},
       {"policies.batching", policy, "fcfs", "how batches are formed", true},
       {"policies.routing", policy, "round_robin", "which executor serves a request", true},
 
+      {"routers.count", integer, "1", "routers; each serves its share of the sessions", true, 1,
+       1e5},
+      {"routers.delay", duration, "0", "until routers know what changed in an executor's cache",
+       true, 0, 1e6},
+      {"routers.poll", duration, "0", "routers ask for changes this often; 0 = told at once", true,
+       0, 1e6},
+      {"routers.watch", boolean, "false",
+       "report what reuse routers had whatever their policy (a tenth slower)", true},
       {"retriever.latency", duration, "0", "search time before a request reaches an executor", true,
        0, 3600},
       {"execution.fast_forward", boolean, "true",
        "advance identical iterations together (same results)", true},
       {"results.sample_every", duration, "10s", "between two rows of an executor's time series",
        false, 1e-6, 1e9}};
+  for (std::string_view tier : {"host", "nvme", "remote"}) {
+    add_tier_rules(all, tier);
+  }
+  return all;
+}
+
+const std::vector<setting_rule>& rules() {
+  static const std::vector<setting_rule> all = make_rules();
   return all;
 }
 
@@ -216,6 +294,10 @@ std::string_view expected_of(setting_type type) {
       return "true or false";
     case duration:
       return "a time such as \"3s\"";
+    case bytes:
+      return "a size such as \"256GiB\"";
+    case bandwidth:
+      return "a bandwidth such as \"50GB/s\"";
     case share:
       return "a share such as \"90%\" or 0.9";
     case choice:

@@ -20,6 +20,8 @@ enum class setting_type : std::uint8_t {
   real,
   boolean,
   duration,        ///< "3s"
+  bytes,           ///< "256GiB"
+  bandwidth,       ///< "50GB/s"
   share,           ///< "90%" or 0.9
   choice,          ///< one of a few words
   quantiles,       ///< "p0:1,p50:20,p100:900" or [[0, 1], [50, 20], [100, 900]]
@@ -34,8 +36,8 @@ struct setting_rule {
   std::string_view standard;     ///< the default as a person would write it; empty where none
   std::string_view description;  ///< one line
   bool per_contender = false;    ///< a contender may set its own
-  double low = 0;                ///< least value (integer, real; durations in seconds)
-  double high = 9e15;            ///< greatest value, likewise
+  double low = 0;      ///< least value (integer, real; durations in seconds, sizes in bytes)
+  double high = 9e15;  ///< greatest value, likewise
   std::vector<std::string_view> choices{};
 };
 

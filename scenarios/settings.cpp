@@ -77,6 +77,8 @@ class checker {
         value_.text = get<bool>() ? "true" : "false";
         break;
       case duration:
+      case bytes:
+      case bandwidth:
       case share:
         check_quantity();
         break;
@@ -162,6 +164,12 @@ class checker {
     try {
       if (rule_.type == share) {
         value_.number = parse_share(value_.text);
+        return;
+      }
+      if (rule_.type == bytes || rule_.type == bandwidth) {
+        value_.number = rule_.type == bytes ? static_cast<double>(parse_bytes(value_.text).get())
+                                            : parse_bandwidth(value_.text);
+        check_range("\"" + value_.text + "\"");
         return;
       }
       value_.time = parse_duration(value_.text);

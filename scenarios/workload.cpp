@@ -126,13 +126,22 @@ workload_survey survey_workload(source& rows, const key_scheme& scheme, bool wit
     result.hit_blocks += hits;
     result.input_tokens += row.input_tokens;
     result.hit_tokens += hit_tokens;
-    seen.insert(keys.begin(), keys.end());
+    if (result.counted) {
+      seen.insert(keys.begin(), keys.end());
+    }
+    result.keys += keys.size();
+    if (seen.size() > survey_keys_max) {
+      result.counted = false;
+      seen = {};
+    }
     if (ahead != nullptr) {
       keys.resize(looked_up);
       ahead->add(row.id, keys);
     }
   }
-  result.keys = seen.size();
+  if (result.counted) {
+    result.keys = seen.size();
+  }
   result.ahead = std::move(ahead);
   return result;
 }

@@ -33,7 +33,8 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
 struct workload_survey {
   std::uint64_t requests = 0;
   std::uint64_t sessions = 0;       ///< equals requests where the trace has none
-  std::uint64_t keys = 0;           ///< different ones
+  std::uint64_t keys = 0;           ///< different ones; all of them where not `counted`
+  bool counted = true;              ///< few enough different blocks to tell them apart in memory
   std::uint64_t blocks = 0;         ///< looked up by prompts
   std::uint64_t hit_blocks = 0;     ///< of these
   std::int64_t longest_blocks = 0;  ///< that the longest request fills
@@ -41,6 +42,10 @@ struct workload_survey {
   std::int64_t hit_tokens = 0;
   std::shared_ptr<const future> ahead;  ///< where asked for
 };
+
+/// Different blocks that a survey tells apart; a workload with more is not counted, so memory does
+/// not grow with it.
+inline constexpr std::size_t survey_keys_max = std::size_t{1} << 24;
 
 /// Makes the pass.
 workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future);

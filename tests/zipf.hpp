@@ -1,6 +1,7 @@
 // The Zipf trace that the truth counts and the benchmarks use: a counter-based generator, so the
 // same accesses come out everywhere (access i has rank upper_bound(cdf, u * total), u from
-// splitmix64; object ids are splitmix64(rank + 1)).
+// splitmix64; object ids are splitmix64(rank + 1)). One access a
+// millisecond.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +30,7 @@ inline access_columns zipf_columns(std::uint64_t accesses, std::uint64_t objects
     std::uint64_t id = mix64(std::min(static_cast<std::uint64_t>(rank), objects - 1) + 1);
     columns.keys.push_back(block_key{id});
     columns.starts.push_back(i);
+    columns.arrivals.push_back(sim_time{static_cast<std::int64_t>(i) * 1'000'000});
     if (mixed) {
       columns.sizes.push_back(static_cast<std::uint32_t>(1 + mix64(id) % 64));
     }

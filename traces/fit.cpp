@@ -276,6 +276,9 @@ class fitter {
     double blocks = static_cast<double>(original.accesses) / static_cast<double>(fit_.requests);
     calibration_requests_ = static_cast<std::uint64_t>(
         std::clamp(calibration_accesses / std::max(blocks, 1.0), 2e3, 1e5));
+    if (fit_.followups == 0) {
+      calibration_requests_ = std::min<std::uint64_t>(fit_.requests, 2000);
+    }
     double share = settings().single_turn_share, best = share;
     double low = std::max(share - calibration_width, 0.0);
     double high = std::min(share + calibration_width, 1.0);

@@ -1,56 +1,25 @@
 // FIFO: the block that came first gives way, however often it was used. A pinned block keeps its
 // place: the scan for a victim passes over it once, and when it is unpinned it is among the oldest
 // that are left.
-#include "policies/indexed_heap.hpp"
 #include "policies/replay_loop.hpp"
-#include "policies/slot_list.hpp"
+#include "policies/slot_queues.hpp"
 
 namespace refrain {
 namespace {
 
 class fifo final : public eviction {
  public:
-  fifo(const parameters&, const eviction_setup& setup)
-      : order_{setup.slots, 1}, passed_{setup.slots}, arrival_(setup.slots), pinned_(setup.slots) {}
+  fifo(const parameters&, const eviction_setup& setup) : order_{setup.slots} {}
 
-  void on_insert(slot_id slot, const entry_view&) override {
-    arrival_[slot] = ++clock_;
-    order_.push_front(0, slot);
-  }
+  void on_insert(slot_id slot, const entry_view&) override { order_.push(0, slot); }
   void on_hit(slot_id, const entry_view&) override {}
-  void on_pin(slot_id slot) override {
-    pinned_[slot] = true;
-    passed_.erase(slot);
-  }
-  void on_unpin(slot_id slot) override {
-    pinned_[slot] = false;
-    if (!order_.linked(slot)) {
-      passed_.set(slot, arrival_[slot]);
-    }
-  }
-  slot_id victim() override {
-    // What the scan passed over is older than all that it has not reached.
-    if (!passed_.empty()) {
-      return passed_.top();
-    }
-    while (pinned_[order_.back(0)]) {
-      order_.detach(order_.back(0));
-    }
-    return order_.back(0);
-  }
-  void on_remove(slot_id slot) override {
-    passed_.erase(slot);
-    if (order_.linked(slot)) {
-      order_.erase(slot);
-    }
-  }
+  void on_pin(slot_id slot) override { order_.pin(slot); }
+  void on_unpin(slot_id slot) override { order_.unpin(slot); }
+  slot_id victim() override { return order_.oldest(0); }
+  void on_remove(slot_id slot) override { order_.erase(slot); }
 
  private:
-  slot_lists order_;
-  indexed_heap<std::uint64_t> passed_;  // unpinned again after the scan passed over them
-  std::vector<std::uint64_t> arrival_;
-  std::vector<char> pinned_;
-  std::uint64_t clock_ = 0;
+  slot_queues order_;
 };
 
 const register_eviction<fifo> registration{

@@ -1,6 +1,4 @@
 // Least loaded: the executor with the least work outstanding, the first of equals.
-#include <algorithm>
-
 #include "policies/routing.hpp"
 
 namespace refrain {
@@ -11,10 +9,7 @@ class least_loaded final : public routing {
   explicit least_loaded(const parameters& values) : by_tokens_{values.choice("load") == "tokens"} {}
 
   std::size_t choose(const routed_request&, std::span<const executor_view> executors) override {
-    auto least = std::min_element(
-        executors.begin(), executors.end(),
-        [this](const executor_view& a, const executor_view& b) { return load(a) < load(b); });
-    return static_cast<std::size_t>(least - executors.begin());
+    return least(executors, [this](const executor_view& e) { return load(e); });
   }
 
  private:

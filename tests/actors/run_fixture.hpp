@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -110,6 +111,7 @@ inline contender_plan small_plan(std::int64_t blocks, std::int64_t block, const 
                    .keys = key_scheme{token_count{block}, token_count{block}}};
   p.blocks = blocks;
   p.slots = static_cast<std::uint32_t>(blocks);
+  p.unique_keys = 100'000;
   p.host_overhead = from_seconds(1e-3);
   p.reuse = choose<reuse_entry>(reuse);
   p.eviction = choose<eviction_entry>(eviction, eviction_given);
@@ -148,6 +150,25 @@ inline std::int64_t sum(const table& t, std::string_view column) {
     total += v;
   }
   return total;
+}
+
+/// Whether two tables hold the same, byte for byte (nan equals nan).
+inline bool same(const table& a, const table& b) {
+  if (!a.same_columns(b)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < a.columns.size(); ++i) {
+    if (const auto* x = std::get_if<std::vector<double>>(&a.columns[i].values)) {
+      const auto& y = b.columns[i].reals();
+      if (x->size() != y.size() ||
+          std::memcmp(x->data(), y.data(), x->size() * sizeof(double)) != 0) {
+        return false;
+      }
+    } else if (a.columns[i].values != b.columns[i].values) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// A column's values by request.

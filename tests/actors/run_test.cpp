@@ -16,6 +16,7 @@ namespace {
 
 using testing::by_request;
 using testing::random_chains;
+using testing::same;
 using testing::small_plan;
 using testing::small_workload;
 
@@ -27,25 +28,6 @@ std::shared_ptr<future> future_of(const small_workload& w) {
     ahead->add(r.id, r.blocks);
   }
   return ahead;
-}
-
-// Everything a table holds, byte for byte.
-bool same(const table& a, const table& b) {
-  if (!a.same_columns(b)) {
-    return false;
-  }
-  for (std::size_t i = 0; i < a.columns.size(); ++i) {
-    if (const auto* x = std::get_if<std::vector<double>>(&a.columns[i].values)) {
-      const auto& y = b.columns[i].reals();
-      if (x->size() != y.size() ||
-          std::memcmp(x->data(), y.data(), x->size() * sizeof(double)) != 0) {
-        return false;
-      }
-    } else if (a.columns[i].values != b.columns[i].values) {
-      return false;
-    }
-  }
-  return true;
 }
 
 TEST_F(a_run, fast_forward_equals_stepping_to_the_nanosecond) {

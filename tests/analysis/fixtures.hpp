@@ -112,9 +112,10 @@ inline table requests_table(const std::vector<request_row>& rows) {
   integers("hit_tokens", [](const row& r) { return r.hit_tokens; });
   integers("hit_tokens_gpu", [](const row& r) { return r.hit_tokens; });
   integers("computed_tokens", [](const row& r) { return r.input_tokens - r.hit_tokens; });
-  for (const char* name : {"hit_tokens_host", "hit_tokens_nvme", "hit_tokens_remote",
-                           "hit_tokens_exact", "hit_tokens_blended", "hit_tokens_approximate",
-                           "stale_tokens", "hit_blocks", "preempted_tokens", "moved_bytes"}) {
+  for (const char* name :
+       {"hit_tokens_host", "hit_tokens_nvme", "hit_tokens_remote", "hit_tokens_exact",
+        "hit_tokens_blended", "hit_tokens_approximate", "stale_tokens", "hit_blocks",
+        "preempted_tokens", "moved_bytes", "routable_tokens", "routed_tokens"}) {
     integers(name, [](const row&) { return 0; });
   }
   return t;

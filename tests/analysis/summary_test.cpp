@@ -101,14 +101,14 @@ TEST(summary, lists_the_metrics_in_the_order_of_the_command_line) {
   for (const metric& m : summarise_requests("lru", three_requests(), nullptr).metrics) {
     names.push_back(m.name);
   }
-  EXPECT_THAT(names,
-              testing::ElementsAre(
-                  "ttft_s", "tpot_s", "e2e_s", "queue_s", "requests_done", "requests_refused",
-                  "input_tokens", "hit_tokens", "hit_tokens_gpu", "hit_tokens_host",
-                  "hit_tokens_nvme", "hit_tokens_remote", "hit_tokens_exact", "hit_tokens_blended",
-                  "hit_tokens_approximate", "stale_tokens", "hit_blocks", "recomputed_tokens",
-                  "preempted_tokens", "computed_tokens", "token_hit_rate", "makespan_s",
-                  "output_tokens_per_s", "moved_bytes", "gpu_kv_peak_bytes"));
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "ttft_s", "tpot_s", "e2e_s", "queue_s", "requests_done",
+                         "requests_refused", "input_tokens", "hit_tokens", "hit_tokens_gpu",
+                         "hit_tokens_host", "hit_tokens_nvme", "hit_tokens_remote",
+                         "hit_tokens_exact", "hit_tokens_blended", "hit_tokens_approximate",
+                         "stale_tokens", "hit_blocks", "recomputed_tokens", "preempted_tokens",
+                         "computed_tokens", "token_hit_rate", "makespan_s", "output_tokens_per_s",
+                         "moved_bytes", "gpu_kv_peak_bytes", "routable_tokens", "routed_tokens"));
 }
 
 TEST(summary, takes_the_peak_from_the_totals) {
@@ -142,6 +142,13 @@ TEST(summary, names_a_missing_column) {
   }
 }
 
+TEST(summary, gives_the_routing_of_older_files_as_unknown) {
+  table old = three_requests();
+  EXPECT_EQ(summarise_requests("lru", old, nullptr).at("routed_tokens").exact, 0);
+  std::erase_if(old.columns, [](const column& c) { return c.name == "routed_tokens"; });
+  EXPECT_TRUE(std::isnan(summarise_requests("lru", old, nullptr).at("routed_tokens").value));
+}
+
 TEST(comparison, sets_each_contender_against_the_first_and_decides_nothing) {
   std::vector<contender_summary> contenders = {
       summarise_requests("none", three_requests(), nullptr),
@@ -154,7 +161,7 @@ TEST(comparison, sets_each_contender_against_the_first_and_decides_nothing) {
                                           .output_tokens = 2}}),
                          nullptr)};
   table t = compare(contenders);
-  EXPECT_EQ(t.rows(), 4u * 4 + 21);
+  EXPECT_EQ(t.rows(), 4u * 4 + 23);
   EXPECT_EQ(t.at("metric").texts()[0], "ttft_s");
   EXPECT_EQ(t.at("statistic").texts()[0], "mean");
   EXPECT_EQ(t.at("a").texts()[0], "none");
@@ -245,6 +252,26 @@ TEST(print_summary, shows_contenders_differences_and_warnings_in_120_columns) {
   EXPECT_THAT(text, testing::HasSubstr("simulated against measured"));
   EXPECT_THAT(text, testing::HasSubstr("warning: the cache never filled\n"));
   EXPECT_EQ(text.find(" \n"), std::string::npos);
+}
+
+TEST(print_summary, tells_what_routers_made_of_reuse_only_where_they_asked) {
+  table asked = three_requests();
+  for (column& c : asked.columns) {
+    if (c.name == "routable_tokens" || c.name == "routed_tokens") {
+      std::ranges::fill(c.integers(), 20);
+    }
+  }
+  std::vector<contender_summary> contenders = {
+      summarise_requests("blind", three_requests(), nullptr),
+      summarise_requests("a contender whose name is longer than any table should have to hold, "
+                         "and then some",
+                         asked, nullptr)};
+  std::string text;
+  print_summary(text, std::span{contenders}.first(1), {});
+  EXPECT_EQ(text.find("router"), std::string::npos);
+  print_summary(text, contenders, {});
+  EXPECT_LE(longest_line(text), 120u);
+  EXPECT_THAT(text, testing::HasSubstr("router counted on"));
 }
 
 TEST(print_summary, gives_throughput_in_percent_and_tokens_as_signed_counts) {

@@ -57,7 +57,8 @@ void bench_replay() {
   for (std::int64_t capacity : {10'000, 100'000}) {
     double lookup =
         best_of_five([&] { return lookup_seconds(columns, static_cast<std::size_t>(capacity)); });
-    for (const char* policy : {"lru", "fifo", "lfu"}) {
+    for (const char* policy :
+         {"lru", "fifo", "lfu", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu"}) {
       replay_result result;
       double seconds = best_of_five([&] {
         result = replay(columns, policy, {}, capacity, replay_rule::flat, "bench");

@@ -30,8 +30,10 @@ class conformance : public ::testing::TestWithParam<std::string> {
 // victim checked by the cache.
 class driver {
  public:
-  driver(const eviction_entry& entry, const parameters& values, std::uint64_t seed)
-      : random_{seed, "conformance"},
+  driver(const eviction_entry& entry, const parameters& values, std::uint64_t seed,
+         std::uint32_t slots = 40)
+      : slots_{slots},
+        random_{seed, "conformance"},
         needs_{entry.needs(values)},
         policy_{entry.make(values, {.slots = slots, .capacity = slots, .ahead = &ahead_})},
         cache_{*policy_, slots, slots} {
@@ -47,7 +49,7 @@ class driver {
         finish(random_.below(running_.size()));
       }
       serve(r);
-      EXPECT_LE(cache_.occupied(), slots);
+      EXPECT_LE(cache_.occupied(), slots_);
       EXPECT_GE(cache_.unpinned(), 0);
     }
     while (!running_.empty()) {
@@ -57,7 +59,6 @@ class driver {
   }
 
  private:
-  static constexpr std::uint32_t slots = 40;
   static constexpr std::uint64_t requests = 400;
 
   std::vector<block_key> random_chain() {
@@ -74,7 +75,9 @@ class driver {
   }
 
   void serve(std::uint64_t r) {
-    policy_->begin_request({.id = request_id{r}, .session = session_id{r % 7}});
+    policy_->begin_request({.id = request_id{r},
+                            .session = session_id{r % 7},
+                            .now = sim_time{static_cast<std::int64_t>(r) * 1'000'000'000}});
     std::vector<slot_id> used;
     slot_id parent = no_slot;
     for (std::uint32_t depth = 0; depth < chains_[r].size(); ++depth) {
@@ -114,6 +117,7 @@ class driver {
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
+  std::uint32_t slots_;
   random_stream random_;
   eviction_needs needs_;
   future ahead_;
@@ -131,6 +135,16 @@ TEST_P(conformance, never_evicts_a_pinned_block_and_never_exceeds_its_capacity) 
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     driver{entry(), defaults(), seed}.run();
+  }
+}
+
+TEST_P(conformance, never_evicts_a_pinned_block_in_a_tiny_cache_full_of_pins) {
+  if (entry().needs(defaults()).unbounded) {
+    GTEST_SKIP() << "unbounded";
+  }
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    driver{entry(), defaults(), seed, static_cast<std::uint32_t>(1 + mix64(seed) % 24)}.run();
   }
 }
 
@@ -174,25 +188,33 @@ INSTANTIATE_TEST_SUITE_P(every_eviction_policy, conformance, ::testing::ValuesIn
                          own_name);
 
 TEST(leaf_scope, evicts_children_before_their_parents) {
-  const auto& entry = registry<eviction_entry>::find("lfu", "test");
-  parameters leaf{entry.info.parameters, {{"scope", "leaf"}}, "test"};
-  auto policy = entry.make(leaf, {.slots = 4, .capacity = 4});
-  cache<eviction> blocks{*policy, 4, 4};
-  policy->begin_request({});
-  slot_id head = blocks.insert({.key = block_key{1}});
-  slot_id tail = blocks.insert({.key = block_key{2}, .depth = 1, .parent = head});
-  for (int i = 0; i < 5; ++i) {
-    policy->on_hit(tail, {.key = block_key{2}, .depth = 1, .parent = head});
+  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+    SCOPED_TRACE(name);
+    const auto& entry = registry<eviction_entry>::find(name, "test");
+    parameters leaf{entry.info.parameters, {{"scope", "leaf"}}, "test"};
+    auto policy = entry.make(leaf, {.slots = 4, .capacity = 4});
+    cache<eviction> blocks{*policy, 4, 4};
+    policy->begin_request({});
+    slot_id head = blocks.insert({.key = block_key{1}});
+    slot_id tail = blocks.insert({.key = block_key{2}, .depth = 1, .parent = head});
+    for (int i = 0; i < 5; ++i) {
+      policy->on_hit(tail, {.key = block_key{2}, .depth = 1, .parent = head});
+    }
+    EXPECT_EQ(blocks.evict(), tail);
+    EXPECT_EQ(blocks.evict(), head);
   }
-  EXPECT_EQ(blocks.evict(), tail);
-  EXPECT_EQ(blocks.evict(), head);
 }
 
 TEST(leaf_scope, runs_through_the_same_driver_with_pins) {
-  const auto& entry = registry<eviction_entry>::find("lfu", "test");
-  parameters leaf{entry.info.parameters, {{"scope", "leaf"}}, "test"};
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    driver{entry, leaf, seed}.run();
+  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+    const auto& entry = registry<eviction_entry>::find(name, "test");
+    for (const char* history : {"forgotten", "kept"}) {
+      parameters leaf{entry.info.parameters, {{"scope", "leaf"}, {"history", history}}, "test"};
+      for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        SCOPED_TRACE(std::string{name} + " " + std::to_string(seed));
+        driver{entry, leaf, seed, static_cast<std::uint32_t>(1 + mix64(seed) % 40)}.run();
+      }
+    }
   }
 }
 

@@ -105,13 +105,13 @@ TEST_F(bad_input, empty_trace) {
 }
 
 TEST_F(bad_input, unknown_policy) {
-  expect_refused(run_rows(row, "[policies]\neviction = \"lruu\"\n"),
-                 "s.toml:9: policies.eviction: unknown eviction policy \"lruu\"; did you mean "
+  expect_refused(run_rows(row, "[policies]\neviction = \"lru2\"\n"),
+                 "s.toml:9: policies.eviction: unknown eviction policy \"lru2\"; did you mean "
                  "\"lru\"");
-  expect_refused(run_rows(row, "[policies]\neviction = \"lrfu\"\n"),
-                 "unknown eviction policy \"lrfu\"");
-  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_aware\"\n"),
-                 "unknown routing policy \"prefix_aware\"");
+  expect_refused(run_rows(row, "[policies]\neviction = \"no_such\"\n"),
+                 "unknown eviction policy \"no_such\"");
+  expect_refused(run_rows(row, "[policies]\nrouting = \"prefix_awar\"\n"),
+                 "unknown routing policy \"prefix_awar\"; did you mean \"prefix_aware\"");
 }
 
 TEST_F(bad_input, unknown_policy_parameter) {
@@ -125,6 +125,15 @@ TEST_F(bad_input, unknown_policy_parameter) {
 TEST_F(bad_input, policy_that_needs_sessions_of_a_trace_without) {
   expect_refused(run_rows(row, "[policies]\neviction = \"t_lru\"\n"),
                  "s.toml:9: policies.eviction: \"t_lru\" needs sessions, and this trace has none");
+  expect_refused(run_rows(row, "[policies]\nrouting = \"sticky\"\n"),
+                 "s.toml:9: policies.routing: \"sticky\" needs sessions, and this trace has none");
+}
+
+TEST_F(bad_input, routers_that_there_cannot_be) {
+  expect_refused(run_rows(row, "[routers]\ncount = 0\n"),
+                 "s.toml:9: routers.count: must be 1 to 100000, found 0");
+  expect_refused(run_rows(row, "[routers]\ndelay = 3\n"), "s.toml:9: routers.delay");
+  expect_refused(run_rows(row, "[routers]\npol = \"1s\"\n"), "did you mean \"routers.poll\"");
 }
 
 TEST_F(bad_input, capacity_of_zero) {
@@ -150,8 +159,8 @@ TEST_F(bad_input, tier_larger_than_the_gpu_is_only_a_warning_for_serial_counts) 
 }
 
 TEST_F(bad_input, unknown_and_misspelt_keys) {
-  expect_refused(run_rows(row, "[tiers.host]\ncapacity = \"1GiB\"\n"),
-                 "s.toml:8: unknown key \"tiers.host\"");
+  expect_refused(run_rows(row, "[tiers.disk]\ncapacity = \"1GiB\"\n"),
+                 "s.toml:8: unknown key \"tiers.disk\"");
   expect_refused(run_rows(row, "[policies]\nevictoin = \"lru\"\n"),
                  "s.toml:9: unknown key \"policies.evictoin\"; did you mean \"policies.eviction\"");
 }
@@ -230,7 +239,7 @@ TEST_F(bad_input, replay_refuses_what_it_cannot_replay) {
   expect_refused(replay("mooncake:absent", "lru", "1"), "absent");
   expect_refused(replay("mooncak:trace.jsonl", "lru", "1"), "did you mean \"mooncake\"");
   expect_refused(replay("trace.jsonl", "lru", "1"), "expected FORMAT:PATH");
-  expect_refused(replay("mooncake:trace.jsonl", "lruu", "1"), "did you mean \"lru\"");
+  expect_refused(replay("mooncake:trace.jsonl", "lru2", "1"), "did you mean \"lru\"");
   expect_refused(replay("mooncake:trace.jsonl", "lru:ordre=front", "1"), "did you mean \"order\"");
   expect_refused(replay("mooncake:trace.jsonl", "lru:order", "1"), "expected NAME:PARAMETER=VALUE");
   expect_refused(replay("mooncake:trace.jsonl", "lru", "0"), "--capacity 0: expected");

@@ -61,8 +61,12 @@ TEST(schema, does_not_let_contenders_differ_in_workload_or_seed) {
 TEST(document, names_file_line_and_nearest_name_of_an_unknown_key) {
   EXPECT_EQ(error_of_text("[workload]\nformat = \"mooncake\"\nspeeed = 2.0\n"),
             "s.toml:3: unknown key \"workload.speeed\"; did you mean \"workload.speed\"?");
-  EXPECT_EQ(error_of_text("[tiers.host]\ncapacity = \"256GiB\"\n"),
-            "s.toml:1: unknown key \"tiers.host\"; known: tiers.gpu");
+  EXPECT_EQ(error_of_text("[tiers.hosd]\ncapacity = \"256GiB\"\n"),
+            "s.toml:1: unknown key \"tiers.hosd\"; did you mean \"tiers.host\"?");
+  EXPECT_EQ(
+      error_of_text("[tiers.host]\ncapacity = 256\n"),
+      "s.toml:2: tiers.host.capacity: \"256\" is not a size such as \"256GiB\" (B, kB, MB, GB, "
+      "TB, KiB, MiB, GiB, TiB)");
   EXPECT_EQ(error_of_text("[execution]\n\nengine = \"cuda\"\n"),
             "s.toml:3: unknown key \"execution.engine\"; known: execution.fast_forward");
   EXPECT_EQ(error_of_text("sed = 3\n"), "s.toml:1: unknown key \"sed\"; did you mean \"seed\"?");

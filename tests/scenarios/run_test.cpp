@@ -31,6 +31,31 @@ TEST_F(whole_run, gives_the_same_bytes_with_one_and_two_threads) {
   EXPECT_EQ(results(), (std::vector<std::string>{"one.h5", "two.h5"}));
 }
 
+TEST_F(whole_run, with_several_routers_gives_the_same_bytes_with_one_and_two_threads) {
+  auto with_jobs = [&](const char* jobs, const char* file) {
+    return run({"run",    quickstart_,
+                "--set",  requests_,
+                "--set",  "hardware.count=4",
+                "--set",  "routers.count=2",
+                "--set",  "routers.delay=50ms",
+                "--set",  "policies.routing=prefix_aware",
+                "--set",  "contender.lru.policies.routing=cost_based",
+                "--set",  "contender.fifo.policies.routing=sticky",
+                "--set",  "contender.infinite.routers.poll=1s",
+                "-o",     file,
+                "--jobs", jobs});
+  };
+  finished_program one = with_jobs("1", "one.h5");
+  ASSERT_EQ(one.status, 0) << one.err;
+  ASSERT_EQ(with_jobs("2", "two.h5").status, 0);
+  EXPECT_EQ(read("one.h5"), read("two.h5"));
+  // One row for each contender that asks what executors hold.
+  std::size_t table = one.out.find("reusable prompt tokens");
+  ASSERT_NE(table, std::string::npos);
+  EXPECT_NE(one.out.find("\nlru ", table), std::string::npos);
+  EXPECT_EQ(one.out.find("\nfifo ", table), std::string::npos);
+}
+
 TEST_F(whole_run, has_other_arrivals_and_times_with_another_seed) {
   ASSERT_EQ(run({"run", quickstart_, "--set", requests_, "-o", "one.h5", "--only", "lru"}).status,
             0);

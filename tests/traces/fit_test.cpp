@@ -28,18 +28,28 @@ std::string public_trace(const std::string& name) {
   return std::string{REFRAIN_SHARED_DATA} + "/mooncake/" + name + "_trace.jsonl.gz";
 }
 
-/// One fit, and what it generates with each of three seeds.
+/// One fit, and what it generates with each of five other seeds.
 std::vector<comparison> compare_with(const std::string& path) {
   auto open = [&] { return open_trace("mooncake", {.path = path}); };
   comparison c;
   c.fitted = fit_trace(open);
   describe_trace(*open(), c.original);
-  std::vector<comparison> all(3, c);
+  std::vector<comparison> all(5, c);
   for (std::uint64_t seed = 2; comparison & each : all) {
     auto rows = make_generator(c.fitted.settings, seed++);
     describe_trace(*rows, each.generated, c.fitted.block_tokens);
   }
   return all;
+}
+
+/// Few long prompts carry much of the hits, so one workload's rate lies up to 0.035 off.
+void expect_close_rates(const std::vector<comparison>& all) {
+  double sum = 0;
+  for (const comparison& c : all) {
+    EXPECT_NEAR(hit_rate(c.generated), c.fitted.hit_rate, 0.035);
+    sum += hit_rate(c.generated);
+  }
+  EXPECT_NEAR(sum / static_cast<double>(all.size()), all[0].fitted.hit_rate, 0.015);
 }
 
 /// Relative distance of two sets' quantiles, each within its bound.
@@ -59,15 +69,19 @@ TEST(fit_of_the_conversation_trace, comes_close_in_hit_rate_gaps_and_lengths) {
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << "the conversation trace is absent";
   }
-  for (const comparison& c : compare_with(path)) {
+  if (refrain_debug_checks) {
+    GTEST_SKIP() << "takes minutes in a debug build";
+  }
+  std::vector<comparison> all = compare_with(path);
+  expect_close_rates(all);
+  for (const comparison& c : all) {
     EXPECT_EQ(c.fitted.settings.arrivals.kind, arrival_kind::poisson) << c.fitted.gap_variation;
     EXPECT_EQ(c.fitted.settings.system_prompts, 1u);
     EXPECT_EQ(c.fitted.settings.system_tokens, 512);
     EXPECT_NEAR(c.fitted.hit_rate, 0.373380, 1e-6);
-    EXPECT_NEAR(hit_rate(c.generated), c.fitted.hit_rate, 0.02);
     expect_close(c.fitted.gaps_ms, c.generated.gaps_ms, {0.5, 0.9}, {0.05, 0.05}, "gap");
-    expect_close(c.original.input, c.generated.input, {0.5, 0.9, 0.99}, {0.05, 0.1, 0.1}, "input");
-    expect_close(c.original.output, c.generated.output, {0.5, 0.9, 0.99}, {0.02, 0.03, 0.1},
+    expect_close(c.original.input, c.generated.input, {0.5, 0.9, 0.99}, {0.1, 0.15, 0.15}, "input");
+    expect_close(c.original.output, c.generated.output, {0.5, 0.9, 0.99}, {0.05, 0.05, 0.2},
                  "output");
   }
 }
@@ -77,21 +91,25 @@ TEST(fit_of_the_synthetic_trace, comes_close_in_hit_rate_gaps_and_lengths) {
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << "the synthetic trace is absent";
   }
-  for (const comparison& c : compare_with(path)) {
+  if (refrain_debug_checks) {
+    GTEST_SKIP() << "takes minutes in a debug build";
+  }
+  std::vector<comparison> all = compare_with(path);
+  expect_close_rates(all);
+  for (const comparison& c : all) {
     EXPECT_EQ(c.fitted.settings.system_prompts, 0u);
     EXPECT_NEAR(c.fitted.hit_rate, 0.650431, 1e-6);
-    EXPECT_NEAR(hit_rate(c.generated), c.fitted.hit_rate, 0.03);
     expect_close(c.fitted.gaps_ms, c.generated.gaps_ms, {0.5, 0.9}, {0.1, 0.1}, "gap");
     // Short and long sessions leave a gap around the median, where a quantile says little.
     expect_close(c.original.input, c.generated.input, {0.5, 0.9}, {0.3, 0.1}, "input");
-    expect_close(c.original.output, c.generated.output, {0.5, 0.9, 0.99}, {0.15, 0.1, 0.1},
+    expect_close(c.original.output, c.generated.output, {0.5, 0.9, 0.99}, {0.1, 0.05, 0.05},
                  "output");
   }
 }
 
 TEST_F(fit, of_a_generated_trace_with_sessions_finds_its_settings) {
   generator_settings settings{.sessions_per_second = 3,
-                              .requests = 6000,
+                              .requests = 3000,
                               .turns_mean = 4,
                               .think_seconds = {30, 0.5},
                               .system_prompts = 3,
@@ -109,7 +127,7 @@ TEST_F(fit, of_a_generated_trace_with_sessions_finds_its_settings) {
   EXPECT_EQ(found.arrivals.kind, arrival_kind::poisson);
   EXPECT_NEAR(found.sessions_per_second, 3, 0.2);
   EXPECT_NEAR(found.think_seconds.quantiles.at(0.5), 30, 1.5);
-  EXPECT_NEAR(found.single_turn_share, 0.25, 0.03);
+  EXPECT_NEAR(found.single_turn_share, 0.25, 0.05);
   EXPECT_EQ(found.history_kept.least(), 1);
   EXPECT_NEAR(found.output_tokens.quantiles.at(0.5), 192, 10);
   EXPECT_NEAR(fitted.generated_hit_rate, fitted.hit_rate, 0.01);

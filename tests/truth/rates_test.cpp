@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "policies/replay.hpp"
@@ -23,6 +24,15 @@ void PrintTo(const published_rate& p, std::ostream* out) {
   *out << p.policy << " on " << p.trace << " at " << p.capacity;
 }
 
+const access_columns& loaded(const std::string& path) {
+  static std::map<std::string, access_columns> all;
+  auto found = all.find(path);
+  if (found == all.end()) {
+    found = all.emplace(path, read_columns(*open_trace("mooncake", {.path = path}))).first;
+  }
+  return found->second;
+}
+
 class published : public ::testing::TestWithParam<published_rate> {};
 
 TEST_P(published, rate_is_equal_to_three_digits) {
@@ -31,7 +41,7 @@ TEST_P(published, rate_is_equal_to_three_digits) {
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << "the Mooncake traces are not here";
   }
-  access_columns columns = read_columns(*open_trace("mooncake", {.path = path}));
+  const access_columns& columns = loaded(path);
   replay_result result =
       replay(columns, p.policy, p.given, p.capacity, replay_rule::prefix, "test");
   double rate = static_cast<double>(result.hits) / static_cast<double>(result.accesses);
@@ -40,6 +50,9 @@ TEST_P(published, rate_is_equal_to_three_digits) {
 
 const given_parameters leaf = {{"scope", "leaf"}};
 const given_parameters leaf_kept = {{"scope", "leaf"}, {"history", "kept"}};
+const given_parameters thousand = {{"scope", "leaf"}, {"half_life_requests", "1000"}};
+const given_parameters thousand_kept = {
+    {"scope", "leaf"}, {"history", "kept"}, {"half_life_requests", "1000"}};
 const given_parameters wide = {{"window", "512"}};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -53,6 +66,48 @@ INSTANTIATE_TEST_SUITE_P(
                       published_rate{"conversation", "lfu", leaf_kept, 100'000, .363},
                       published_rate{"synthetic", "lfu", leaf_kept, 1'000, .085},
                       published_rate{"synthetic", "lfu", leaf_kept, 10'000, .422},
+                      published_rate{"conversation", "s3fifo", {}, 1'000, .056},
+                      published_rate{"conversation", "s3fifo", {}, 10'000, .195},
+                      published_rate{"conversation", "s3fifo", {}, 100'000, .362},
+                      published_rate{"synthetic", "s3fifo", {}, 1'000, .087},
+                      published_rate{"synthetic", "s3fifo", {}, 10'000, .416},
+                      published_rate{"conversation", "arc", {}, 1'000, .053},
+                      published_rate{"conversation", "arc", {}, 10'000, .223},
+                      published_rate{"conversation", "arc", {}, 100'000, .363},
+                      published_rate{"synthetic", "arc", {}, 1'000, .093},
+                      published_rate{"synthetic", "arc", {}, 10'000, .434},
+                      published_rate{"conversation", "sieve", {}, 1'000, .048},
+                      published_rate{"conversation", "sieve", {}, 10'000, .132},
+                      published_rate{"conversation", "sieve", {}, 100'000, .363},
+                      published_rate{"synthetic", "sieve", {}, 1'000, .042},
+                      published_rate{"synthetic", "sieve", {}, 10'000, .361},
+                      published_rate{"conversation", "slru", leaf, 1'000, .045},
+                      published_rate{"conversation", "slru", leaf, 10'000, .182},
+                      published_rate{"synthetic", "slru", leaf, 1'000, .083},
+                      published_rate{"synthetic", "slru", leaf, 10'000, .422},
+                      published_rate{"conversation", "slru", leaf_kept, 1'000, .067},
+                      published_rate{"conversation", "slru", leaf_kept, 10'000, .184},
+                      published_rate{"conversation", "slru", leaf_kept, 100'000, .364},
+                      published_rate{"synthetic", "slru", leaf_kept, 1'000, .094},
+                      published_rate{"synthetic", "slru", leaf_kept, 10'000, .415},
+                      published_rate{"conversation", "gdsf", leaf, 1'000, .045},
+                      published_rate{"conversation", "gdsf", leaf, 10'000, .218},
+                      published_rate{"synthetic", "gdsf", leaf, 1'000, .089},
+                      published_rate{"synthetic", "gdsf", leaf, 10'000, .429},
+                      published_rate{"conversation", "gdsf", leaf_kept, 1'000, .054},
+                      published_rate{"conversation", "gdsf", leaf_kept, 10'000, .232},
+                      published_rate{"conversation", "gdsf", leaf_kept, 100'000, .363},
+                      published_rate{"synthetic", "gdsf", leaf_kept, 1'000, .090},
+                      published_rate{"synthetic", "gdsf", leaf_kept, 10'000, .437},
+                      published_rate{"conversation", "lrfu", thousand, 1'000, .049},
+                      published_rate{"conversation", "lrfu", thousand, 10'000, .219},
+                      published_rate{"synthetic", "lrfu", thousand, 1'000, .069},
+                      published_rate{"synthetic", "lrfu", thousand, 10'000, .426},
+                      published_rate{"conversation", "lrfu", thousand_kept, 1'000, .082},
+                      published_rate{"conversation", "lrfu", thousand_kept, 10'000, .226},
+                      published_rate{"conversation", "lrfu", thousand_kept, 100'000, .364},
+                      published_rate{"synthetic", "lrfu", thousand_kept, 1'000, .086},
+                      published_rate{"synthetic", "lrfu", thousand_kept, 10'000, .439},
                       published_rate{"conversation", "look_ahead_lru", {}, 1'000, .082},
                       published_rate{"conversation", "look_ahead_lru", {}, 10'000, .234},
                       published_rate{"conversation", "look_ahead_lru", {}, 100'000, .364},

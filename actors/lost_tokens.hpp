@@ -1,0 +1,69 @@
+// Why a token had to be computed: every prompt token that was no hit has one cause, found when its
+// request first enters the batch, and every token that is computed again has the cause "preempted".
+// The causes of a request sum to its computed tokens.
+//
+// What became of a block is remembered for all executors together, for the last million blocks or
+// two that were computed or evicted; an older one counts as never seen.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "traces/integers.hpp"
+
+namespace refrain {
+
+/// Why a token was computed.
+enum class lost_cause : std::uint8_t {
+  never_seen,      ///< its block was never computed before, or its content has no name
+  last_token,      ///< everything was found, and one token must be computed
+  block_floor,     ///< the end of the prompt that fills no block
+  preempted,       ///< computed before, lost to preemption
+  evicted_gpu,     ///< had been computed, and gave way in GPU memory
+  evicted_host,    ///< gave way in host memory
+  evicted_nvme,    ///< gave way on NVMe
+  evicted_remote,  ///< gave way in the remote store
+  not_visible,     ///< another request was computing it, or it was on its way
+  router,          ///< another executor held it
+  admission,       ///< the reuse or admission policy did not keep or take it
+  load_slower      ///< a lower tier held it, and computing was expected to be faster
+};
+inline constexpr std::size_t lost_causes = 12;
+
+/// "never_seen", ...
+std::string_view name_of(lost_cause cause);
+
+/// Tokens by cause.
+using lost_tokens = std::array<token_count, lost_causes>;
+
+/// What became of blocks.
+class block_history {
+ public:
+  /// A block became findable in an executor's GPU memory.
+  void held(block_key key);
+  /// It gave way there.
+  void evicted_from_gpu(block_key key);
+  /// It gave way in a tier below; `where` is one of the evicted causes.
+  void evicted_below(block_key key, lost_cause where);
+
+  /// Why a block that the asking executor does not hold is not to be had: router, one of the
+  /// evicted causes, or never seen.
+  lost_cause why_lost(block_key key) const;
+
+ private:
+  struct record {
+    std::uint32_t holders = 0;  // executors
+    lost_cause fate = lost_cause::never_seen;
+  };
+  static constexpr std::size_t generation_max = std::size_t{1} << 20;
+
+  record& at(block_key key);
+
+  absl::flat_hash_map<block_key, record> young_;
+  absl::flat_hash_map<block_key, record> old_;
+};
+
+}  // namespace refrain

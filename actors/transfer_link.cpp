@@ -1,0 +1,33 @@
+#include "actors/transfer_link.hpp"
+
+#include <algorithm>
+
+#include "traces/error.hpp"
+
+namespace refrain {
+
+transfer_link::transfer_link(const link_speed& speed)
+    : speed_{speed}, channels_(static_cast<std::size_t>(speed.concurrency)) {
+  REFRAIN_ASSERT(speed.bytes_per_s > 0 && speed.piece > 0 && speed.concurrency > 0);
+}
+
+std::size_t transfer_link::first_free() const {
+  return static_cast<std::size_t>(std::min_element(channels_.begin(), channels_.end()) -
+                                  channels_.begin());
+}
+
+sim_time transfer_link::estimate(sim_time now, byte_count bytes) const {
+  sim_time begin = std::max(now, channels_[first_free()]);
+  std::int64_t pieces = (bytes + speed_.piece - 1) / speed_.piece;
+  sim_time ready = begin + speed_.latency + pieces * speed_.piece_overhead;
+  return std::max(ready, wire_) + from_seconds(static_cast<double>(bytes) / speed_.bytes_per_s);
+}
+
+sim_time transfer_link::start(sim_time now, byte_count bytes) {
+  sim_time end = estimate(now, bytes);
+  channels_[first_free()] = end;
+  wire_ = end;
+  return end;
+}
+
+}  // namespace refrain
