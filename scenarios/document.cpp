@@ -33,6 +33,24 @@ std::optional<std::string> scalar_text(const toml::node& node) {
   return std::nullopt;
 }
 
+/// [[0, 1], [50, 20], ...] as "p0:1,p50:20,..."; nothing where it is something else.
+std::optional<std::string> quantiles_text(const toml::array& points) {
+  std::string text;
+  for (const toml::node& node : points) {
+    const toml::array* point = node.as_array();
+    if (point == nullptr || point->size() != 2) {
+      return std::nullopt;
+    }
+    std::optional<std::string> percent = scalar_text(*point->get(0));
+    std::optional<std::string> value = scalar_text(*point->get(1));
+    if (!percent || !value) {
+      return std::nullopt;
+    }
+    text += (text.empty() ? "p" : ",p") + *percent + ":" + *value;
+  }
+  return text;
+}
+
 /// Monostate where the table is no policy.
 written_value policy_of(const toml::table& table) {
   written_policy policy;
@@ -66,6 +84,17 @@ written_value value_of(const toml::node& node) {
   return node.is_table() ? policy_of(*node.as_table()) : written_value{};
 }
 
+/// The same where the key's type is known.
+written_value value_of(const setting_rule& rule, const toml::node& node) {
+  bool takes_points =
+      rule.type == setting_type::quantiles || rule.type == setting_type::time_quantiles;
+  if (takes_points && node.is_array()) {
+    std::optional<std::string> text = quantiles_text(*node.as_array());
+    return text ? written_value{*text} : written_value{};
+  }
+  return value_of(node);
+}
+
 toml::table parse_file(const std::string& file, const std::string& text) {
   try {
     return toml::parse(text, file);
@@ -76,11 +105,11 @@ toml::table parse_file(const std::string& file, const std::string& text) {
 }
 
 /// The value of --set: TOML where it is TOML, else the text itself.
-written_value parse_value(const std::string& text) {
+written_value parse_value(const setting_rule& rule, const std::string& text) {
   if (text.find('\n') == std::string::npos) {
     try {
       toml::table table = toml::parse("value = " + text);
-      return value_of(*table.get("value"));
+      return value_of(rule, *table.get("value"));
     } catch (const toml::parse_error&) {
       return text;
     }
@@ -95,7 +124,7 @@ bool holds_words(setting_type type) {
 
 /// Words may look like numbers.
 written_value value_for(const setting_rule& rule, const std::string& text) {
-  written_value value = parse_value(text);
+  written_value value = parse_value(rule, text);
   bool is_string = std::holds_alternative<std::string>(value);
   return holds_words(rule.type) && !is_string ? written_value{text} : value;
 }
@@ -141,7 +170,7 @@ struct scenario_document::reader {
     if (contender != nullptr && !rule.per_contender) {
       throw input_error{where, fmt::format("{} cannot differ between contenders", rule.key)};
     }
-    into.add(rule.key, check_setting(rule, value_of(node), where, folder()));
+    into.add(rule.key, check_setting(rule, value_of(rule, node), where, folder()));
   }
 
   void read_contenders(const toml::key& key, const toml::node& node) {

@@ -19,12 +19,14 @@ enum class setting_type : std::uint8_t {
   integer,
   real,
   boolean,
-  duration,   ///< "3s"
-  bytes,      ///< "256GiB"
-  bandwidth,  ///< "50GB/s"
-  share,      ///< "90%" or 0.9
-  choice,     ///< one of a few words
-  policy      ///< a name, or a table with a name and parameters
+  duration,        ///< "3s"
+  bytes,           ///< "256GiB"
+  bandwidth,       ///< "50GB/s"
+  share,           ///< "90%" or 0.9
+  choice,          ///< one of a few words
+  quantiles,       ///< "p0:1,p50:20,p100:900" or [[0, 1], [50, 20], [100, 900]]
+  time_quantiles,  ///< the same of times: "p0:1s,p50:20s,p100:1h"
+  policy           ///< a name, or a table with a name and parameters
 };
 
 /// One key of a scenario.

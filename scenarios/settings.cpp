@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "traces/quantiles.hpp"
 #include "traces/quantity.hpp"
 
 namespace refrain {
@@ -84,6 +85,10 @@ class checker {
       case policy:
         check_policy();
         break;
+      case quantiles:
+      case time_quantiles:
+        check_quantiles();
+        break;
     }
     return std::move(value_);
   }
@@ -143,7 +148,8 @@ class checker {
     if (value_.number >= rule_.low && value_.number <= rule_.high) {
       return;
     }
-    std::string unit = rule_.type == duration ? " s" : "";
+    bool is_time = rule_.type == duration || rule_.type == time_quantiles;
+    std::string unit = is_time ? " s" : "";
     std::string range = rule_.high >= 9e15 && value_.number < rule_.low
                             ? fmt::format("at least {}{}", rule_.low, unit)
                             : fmt::format("{}{} to {}{}", rule_.low, unit, rule_.high, unit);
@@ -172,6 +178,20 @@ class checker {
     }
     value_.number = to_seconds(value_.time);
     check_range("\"" + value_.text + "\"");
+  }
+
+  void check_quantiles() {
+    value_.text = string();
+    try {
+      quantile_table table = rule_.type == quantiles ? parse_quantiles(value_.text)
+                                                     : parse_time_quantiles(value_.text);
+      for (double end : {table.least(), table.most()}) {
+        value_.number = end;
+        check_range(fmt::format("{}", end));
+      }
+    } catch (const std::invalid_argument& wrong) {
+      throw input_error{where_, wrong.what()};
+    }
   }
 
   void check_policy() {

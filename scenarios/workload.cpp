@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "policies/cache.hpp"
+#include "scenarios/generator_keys.hpp"
 #include "traces/adapt.hpp"
-#include "traces/generator.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
 
@@ -19,7 +19,6 @@ namespace refrain {
 namespace {
 
 constexpr std::string_view generator_format = "generator";
-constexpr std::string_view generator_table = "workload.generator.";
 
 void check_format(const scenario_settings& settings, const std::string& file) {
   const std::string& format = settings.required("workload.format", file).text;
@@ -45,51 +44,6 @@ void refuse_unread(const scenario_settings& settings, bool is_generator) {
                                     settings.text("workload.format"))};
     }
   }
-}
-
-/// Reads the keys of one table.
-class generator_reader {
- public:
-  explicit generator_reader(const scenario_settings& settings) : settings_{settings} {}
-
-  generator_settings read() const {
-    return {.sessions_per_second = number("sessions_per_second"),
-            .sessions = count<std::uint64_t>("sessions"),
-            .requests = count<std::uint64_t>("requests"),
-            .turns_mean = number("turns_mean"),
-            .think_seconds = {number("think_time"), number("think_time_sigma")},
-            .system_prompts = count<std::uint32_t>("system_prompts"),
-            .system_tokens = token_count{count<std::int64_t>("system_tokens")},
-            .system_zipf = number("system_zipf"),
-            .rag_share = number("rag_share"),
-            .documents = count<std::uint32_t>("documents"),
-            .document_tokens = log_normal("document_tokens"),
-            .document_zipf = number("document_zipf"),
-            .documents_per_turn = count<std::uint32_t>("documents_per_turn"),
-            .question_tokens = log_normal("question_tokens"),
-            .output_tokens = log_normal("output_tokens"),
-            .prompt_tokens_max = token_count{count<std::int64_t>("prompt_tokens_max")}};
-  }
-
- private:
-  double number(const std::string& name) const {
-    return settings_.number(std::string{generator_table} + name);
-  }
-  template <class Integer>
-  Integer count(const std::string& name) const {
-    return static_cast<Integer>(settings_.integer(std::string{generator_table} + name));
-  }
-  log_normal_settings log_normal(const std::string& name) const {
-    return {number(name), number(name + "_sigma")};
-  }
-
-  const scenario_settings& settings_;
-};
-
-source_opener open_generator(const scenario_settings& settings) {
-  generator_settings what = generator_reader{settings}.read();
-  auto seed = static_cast<std::uint64_t>(settings.integer("seed"));
-  return [what, seed] { return make_generator(what, seed); };
 }
 
 adaptation adaptation_of(const scenario_settings& settings) {
@@ -128,19 +82,6 @@ source_opener open_file(const scenario_settings& settings, const std::string& fi
   workload.sha256 = summary.sha256;
   warn_of_dropped(summary.counts, workload.warnings);
   return [format, options] { return open_trace(format, options); };
-}
-
-/// The generator names its own settings.
-input_error of_generator(const input_error& error) {
-  constexpr std::string_view prefix = "workload.";
-  std::string_view text = error.what();
-  std::size_t colon = text.find(": ");
-  if (!text.starts_with(prefix) || colon == std::string_view::npos) {
-    return error;
-  }
-  std::string_view name = text.substr(prefix.size(), colon - prefix.size());
-  return {fmt::format("{}{}", generator_table, name == "think_seconds" ? "think_time" : name),
-          std::string{text.substr(colon + 2)}};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "traces/decompress.hpp"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filter/lzma.hpp>
@@ -22,13 +23,16 @@ class zstd_unpacker {
  public:
   using char_type = char;
 
-  // Files packed with --long ask for windows above the library's cautious default.
-  zstd_unpacker() { ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 31); }
+  // A header of a few bytes may ask for a window of 2 GiB; 128 MiB is what --long makes.
+  zstd_unpacker() { ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 27); }
 
   bool filter(const char*& from, const char* from_end, char*& to, char* to_end, bool is_last) {
     ZSTD_inBuffer in{from, static_cast<std::size_t>(from_end - from), 0};
     ZSTD_outBuffer out{to, static_cast<std::size_t>(to_end - to), 0};
     std::size_t left = ZSTD_decompressStream(stream_.get(), &out, &in);
+    if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge) {
+      throw window_too_large{};
+    }
     if (ZSTD_isError(left)) {
       throw std::runtime_error{ZSTD_getErrorName(left)};
     }

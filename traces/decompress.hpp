@@ -4,9 +4,16 @@
 #pragma once
 
 #include <boost/iostreams/filtering_streambuf.hpp>
+#include <stdexcept>
 #include <string_view>
 
 namespace refrain {
+
+/// Packed data that asks for more memory than a few bytes should be trusted with.
+class window_too_large : public std::runtime_error {
+ public:
+  window_too_large() : std::runtime_error{"needs more than 128 MiB to be unpacked"} {}
+};
 
 /// How a file is stored.
 enum class packing { plain, gzip, xz, zstd, bzip2 };

@@ -83,6 +83,9 @@ class input_file::stream {
 
  private:
   [[noreturn]] void fail(const std::exception& failure, const std::string& place) const {
+    if (dynamic_cast<const window_too_large*>(&failure) != nullptr) {
+      throw input_error{path_, std::string{failure.what()} + "; unpack it first"};
+    }
     if (kind_ == packing::plain) {
       throw input_error{path_, "cannot be read: " + std::string{failure.what()}};
     }

@@ -43,6 +43,22 @@ token_count json_tokens(json_value& value, std::string_view name, std::int64_t l
   return token_count{tokens};
 }
 
+std::uint64_t json_unsigned(json_value& value, std::string_view name) {
+  std::uint64_t number = 0;
+  if (value.get_uint64().get(number) != simdjson::SUCCESS) {
+    throw bad_row{quoted(name) + " is not a whole number from 0 to 2^64 - 1", as_written(value)};
+  }
+  return number;
+}
+
+bool json_flag(json_value& value, std::string_view name) {
+  bool flag = false;
+  if (value.get_bool().get(flag) != simdjson::SUCCESS) {
+    throw bad_row{quoted(name) + " is neither true nor false", as_written(value)};
+  }
+  return flag;
+}
+
 sim_time json_time(json_value& value, std::string_view name, sim_time unit) {
   std::int64_t whole = 0;
   double number = 0;

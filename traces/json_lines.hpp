@@ -5,6 +5,7 @@
 
 #include <simdjson.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ static_assert(line_padding >= simdjson::SIMDJSON_PADDING);
 
 /// A count of tokens: a whole number from `least` to 1e9. Throws bad_row naming the field.
 token_count json_tokens(json_value& value, std::string_view name, std::int64_t least);
+/// A whole number from 0 to 2^64 - 1. Throws bad_row naming the field.
+std::uint64_t json_unsigned(json_value& value, std::string_view name);
+/// true or false. Throws bad_row.
+bool json_flag(json_value& value, std::string_view name);
 /// A time: a number, whole or not, of units of `unit`; 285 years at most. Throws bad_row.
 sim_time json_time(json_value& value, std::string_view name, sim_time unit);
 /// An id that is a string or an integer, as text. Throws bad_row.
@@ -65,6 +70,12 @@ class json_lines_source : public source {
   /// object.
   template <class Visit>
   void for_each_field(std::string_view line, Visit&& visit);
+
+  /// The first line, for a format that begins with a header; it is no row. False where there is
+  /// none.
+  bool take_header(std::string_view& line) { return file_.next_line(line); }
+  /// "PATH:LINE" of the last line taken.
+  std::string where() const { return file_.where(); }
 
   trace_info info_;
 

@@ -124,6 +124,16 @@ TEST_F(input_file_of, finds_damage_inside_packed_data) {
   }
 }
 
+TEST_F(input_file_of, refuses_a_few_bytes_that_ask_for_gibibytes) {
+  // A Zstandard frame whose header announces a window of 2 GiB (found by the fuzzer).
+  std::string frame = "\x28\xB5\x2F\xFD" + std::string{'\0', '\xA8', '\1', '\0', '\0'};
+  EXPECT_TRUE(error_of([&] {
+                lines_of(write(frame));
+              }).ends_with(": needs more than 128 MiB to be unpacked; unpack it first"));
+  frame[5] = '\x88';  // 128 MiB
+  EXPECT_EQ(error_of([&] { lines_of(write(frame)); }), "");
+}
+
 TEST_F(input_file_of, says_why_a_file_cannot_be_opened) {
   std::string missing = (folder_ / "missing").string();
   EXPECT_EQ(error_of([&] { input_file{missing}; }),

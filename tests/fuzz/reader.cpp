@@ -1,0 +1,76 @@
+// Any bytes as a trace of one format (REFRAIN_FUZZ_FORMAT): the reader may refuse them, by
+// input_error only, and what it does accept must keep the promises of its interface.
+#include "memory_file.hpp"
+#include "traces/describe.hpp"
+#include "traces/write_trace.hpp"
+
+namespace {
+
+using namespace refrain;
+
+void check_counts(const row_counts& counts) {
+  std::uint64_t dropped = 0;
+  for (const auto& [reason, count] : counts.rows_dropped) {
+    dropped += count;
+  }
+  REFRAIN_ASSERT(counts.rows_read == counts.rows_kept + dropped);
+}
+
+/// Checks and prints every row on its way.
+class checked_rows final : public source {
+ public:
+  explicit checked_rows(std::unique_ptr<source> inner) : inner_{std::move(inner)} {}
+
+  const trace_info& info() const override { return inner_->info(); }
+  const row_counts& counts() const override { return inner_->counts(); }
+  bool next(request& out) override {
+    if (!inner_->next(out)) {
+      return false;
+    }
+    check(out);
+    text_.clear();
+    append_row(text_, info(), out);
+    return true;
+  }
+
+ private:
+  void check(const request& row) {
+    REFRAIN_ASSERT(row.id.get() == number_++);
+    REFRAIN_ASSERT(!info().has_lengths || (row.input_tokens >= 1 && row.output_tokens >= 0));
+    REFRAIN_ASSERT(row.delay >= sim_time{0} && row.object_size >= 1);
+    REFRAIN_ASSERT(info().has_sessions || (row.turn == 0 && row.last_turn));
+  }
+
+  std::unique_ptr<source> inner_;
+  std::uint64_t number_ = 0;
+  std::string text_;
+};
+
+/// False where the bytes were refused.
+bool read(const source_options& options) {
+  try {
+    checked_rows rows{open_trace(REFRAIN_FUZZ_FORMAT, options)};
+    trace_description description;
+    try {
+      describe_trace(rows, description);
+    } catch (const input_error&) {
+      check_counts(rows.counts());
+      throw;
+    }
+    check_counts(rows.counts());
+    return true;
+  } catch (const input_error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const memory_file file;
+  file.write(data, size);
+  if (!read({.path = file.path()})) {
+    read({.path = file.path(), .drop_bad_rows = true});
+  }
+  return 0;
+}

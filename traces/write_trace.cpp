@@ -1,0 +1,210 @@
+// Fields that hold their default are left out, so a row of a plain trace is short. Numbers are
+// written whole: times in nanoseconds, ids with all 64 bits.
+#include "traces/write_trace.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "traces/error.hpp"
+
+namespace refrain {
+
+namespace {
+
+constexpr std::size_t flush_bytes = 1 << 18;
+
+struct file_closer {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+/// A new file that is removed again unless it is kept.
+class new_file {
+ public:
+  explicit new_file(const std::string& path) : path_{path}, file_{std::fopen(path.c_str(), "wbx")} {
+    if (!file_) {
+      fail();
+    }
+  }
+  ~new_file() {
+    if (!kept_) {
+      file_.reset();
+      std::remove(path_.c_str());
+    }
+  }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  void write(std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) {
+      fail();
+    }
+    text.clear();
+  }
+
+  void keep() {
+    if (std::fclose(file_.release()) != 0) {
+      fail();
+    }
+    kept_ = true;
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    std::string reason = std::strerror(errno);
+    bool exists = !file_ && errno == EEXIST;
+    throw input_error{path_, exists ? "exists; name a new file" : "cannot be written: " + reason};
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, file_closer> file_;
+  bool kept_ = false;
+};
+
+void append(std::string& text, const char* name, std::uint64_t value) {
+  text += ",\"";
+  text += name;
+  text += "\":";
+  text += std::to_string(value);
+}
+
+void append_time(std::string& text, const char* name, sim_time value) {
+  text += ",\"";
+  text += name;
+  text += "\":";
+  text += std::to_string(value.count());
+}
+
+void append_blocks(std::string& text, const std::vector<block_key>& blocks) {
+  text += ",\"blocks\":[";
+  for (block_key key : blocks) {
+    text += std::to_string(key.get());
+    text += ',';
+  }
+  text.back() = ']';
+}
+
+void append_segments(std::string& text, const std::vector<segment>& segments) {
+  text += ",\"segments\":[";
+  for (const segment& piece : segments) {
+    text += "[\"";
+    text += segment_kind_name(piece.kind);
+    text += "\"," + std::to_string(piece.content.get()) + ",";
+    text += std::to_string(piece.tokens.get()) + "],";
+  }
+  text.back() = ']';
+}
+
+}  // namespace
+
+std::string_view trace_format_text() {
+  return R"(The format "refrain" is JSON lines, plain or packed, in order of
+arrival. The first line is a header, every other line a request; a field that is left out has the
+value in brackets.
+
+header   format        "refrain"
+         version       1
+         block_tokens  tokens of a block id, the last block of a prompt may be short [0: no ids]
+         id_scope      within what equal ids mean equal content: "trace", "session", "none" ["none"]
+         chains        rows carry block ids of prefix chains [false]
+         content       rows carry segments [false]
+         sessions      rows name their session [false]
+         lengths       rows carry token counts [true]
+         measured      rows carry times of a measured run [false]
+         sizes         rows are accesses of sized objects: one id in blocks, and size [false]
+         disorder_ns   how far an arrival may lie before that of an earlier row [0]
+
+request  arrival_ns    when it is sent, whole nanoseconds since the start of the trace; for a later
+                       turn the earliest such time [0]
+         input         tokens of the prompt, at least 1 (needed where there are lengths)
+         output        tokens of the answer (needed where there are lengths)
+         session       any whole number (needed where there are sessions); rows that share one are
+                       its turns, in order
+         delay_ns      think time of a later turn after the previous answer [0]
+         blocks        [ID, ...], first block first; 0 to 2^64 - 1 [none]
+         segments      [[KIND, CONTENT, TOKENS], ...]: the prompt by content; KIND is "system",
+                       "history", "document", "question" or "answer"; equal CONTENT (0 to
+                       2^64 - 1) means equal tokens; together at most input [none]
+         answer        content of the answer, where a later prompt contains it [0: none does]
+         salt          isolation domain: different salts share nothing [0]
+         size          of the object, 1 to 2^32 - 1 [1]
+         ttft_ns, e2e_ns  measured times since the arrival, both or none
+)";
+}
+
+std::string_view segment_kind_name(segment_kind kind) {
+  constexpr std::array<std::string_view, 5> names{"system", "history", "document", "question",
+                                                  "answer"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+void append_header(std::string& text, const trace_info& info) {
+  text += "{\"format\":\"refrain\"";
+  append(text, "version", trace_format_version);
+  append(text, "block_tokens", static_cast<std::uint64_t>(info.block_tokens.get()));
+  text += ",\"id_scope\":\"" + (info.id_scope.empty() ? "none" : info.id_scope) + "\"";
+  for (auto [name, flag] : {std::pair{"chains", info.has_chains},
+                            {"content", info.has_content},
+                            {"sessions", info.has_sessions},
+                            {"lengths", info.has_lengths},
+                            {"measured", info.has_measured},
+                            {"sizes", info.has_sizes}}) {
+    text += std::string{",\""} + name + "\":" + (flag ? "true" : "false");
+  }
+  append_time(text, "disorder_ns", info.disorder);
+  text += "}\n";
+}
+
+void append_row(std::string& text, const trace_info& info, const request& row) {
+  text += "{\"arrival_ns\":" + std::to_string(row.arrival.count());
+  if (info.has_lengths) {
+    append(text, "input", static_cast<std::uint64_t>(row.input_tokens.get()));
+    append(text, "output", static_cast<std::uint64_t>(row.output_tokens.get()));
+  }
+  if (info.has_sessions) {
+    append(text, "session", row.session);
+  }
+  if (row.delay != sim_time{0}) {
+    append_time(text, "delay_ns", row.delay);
+  }
+  if (!row.blocks.empty()) {
+    append_blocks(text, row.blocks);
+  }
+  if (!row.segments.empty()) {
+    append_segments(text, row.segments);
+  }
+  if (row.answer != content_id{}) {
+    append(text, "answer", row.answer);
+  }
+  if (row.salt != 0) {
+    append(text, "salt", row.salt);
+  }
+  if (row.object_size != 1) {
+    append(text, "size", row.object_size);
+  }
+  if (row.measured) {
+    append_time(text, "ttft_ns", row.measured->ttft);
+    append_time(text, "e2e_ns", row.measured->e2e);
+  }
+  text += "}\n";
+}
+
+std::uint64_t write_trace(source& rows, const std::string& path) {
+  new_file file{path};
+  std::string text;
+  append_header(text, rows.info());
+  std::uint64_t count = 0;
+  for (request row; rows.next(row); ++count) {
+    append_row(text, rows.info(), row);
+    if (text.size() >= flush_bytes) {
+      file.write(text);
+    }
+  }
+  file.write(text);
+  file.keep();
+  return count;
+}
+
+}  // namespace refrain
