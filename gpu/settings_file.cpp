@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/toml_text.hpp"
 
 namespace refrain {
 
@@ -63,6 +64,10 @@ struct settings_file::parser {
 };
 
 settings_file::settings_file(std::string file, std::string_view text) : file_{std::move(file)} {
+  if (std::size_t line = foreign_character_line(text); line > 0) {
+    throw input_error{file_ + ":" + std::to_string(line),
+                      "a character that is not ASCII outside of a comment or a string of one line"};
+  }
   try {
     toml::table document = toml::parse(text, file_);
     parser{entries_}.flatten("", document);

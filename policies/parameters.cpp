@@ -86,7 +86,7 @@ parameters::parameters(const std::vector<parameter>& declared, const given_param
   }
   for (const auto& [name, text] : given) {
     auto found = std::find_if(declared.begin(), declared.end(),
-                              [&](const parameter& p) { return p.name == name; });
+                              [&wanted = name](const parameter& p) { return p.name == wanted; });
     if (found == declared.end()) {
       throw input_error{where, names.empty() ? "takes no parameters, \"" + name + "\" is unknown"
                                              : unknown_name("parameter", name, names)};

@@ -12,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "traces/toml_text.hpp"
+
 namespace refrain {
 
 namespace {
@@ -96,6 +98,10 @@ written_value value_of(const setting_rule& rule, const toml::node& node) {
 }
 
 toml::table parse_file(const std::string& file, const std::string& text) {
+  if (std::size_t line = foreign_character_line(text); line > 0) {
+    throw input_error{fmt::format("{}:{}", file, line),
+                      "a character that is not ASCII outside of a comment or a string of one line"};
+  }
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
@@ -106,7 +112,7 @@ toml::table parse_file(const std::string& file, const std::string& text) {
 
 /// The value of --set: TOML where it is TOML, else the text itself.
 written_value parse_value(const setting_rule& rule, const std::string& text) {
-  if (text.find('\n') == std::string::npos) {
+  if (text.find('\n') == std::string::npos && foreign_character_line(text) == 0) {
     try {
       toml::table table = toml::parse("value = " + text);
       return value_of(rule, *table.get("value"));

@@ -214,5 +214,20 @@ TEST(set, addresses_one_contender_whose_name_has_spaces) {
             "--set contender.none.tiers.gpu.blocks: must be at least 1, found 0");
 }
 
+TEST(scenario_documents, refuse_characters_that_the_parser_cannot_take) {
+  // Found by the fuzzer: toml++ reaches an unreachable point at U+0133.
+  try {
+    scenario_document document{"x.toml", "name = \"\u0133\"\nseed = \u0133\n"};
+    FAIL();
+  } catch (const input_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "x.toml:2: a character that is not ASCII outside of a comment or a string of one "
+                 "line");
+  }
+  scenario_document named{"x.toml", ""};
+  named.set("name=\u0133");
+  EXPECT_EQ(named.resolved().text("name"), "\u0133");
+}
+
 }  // namespace
 }  // namespace refrain
