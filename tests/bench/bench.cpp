@@ -130,6 +130,7 @@ void bench_run() {
 }  // namespace refrain
 
 int main() {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each row as soon as it is known
   refrain::bench_replay();
   refrain::bench_run();
 }
