@@ -56,4 +56,14 @@ void forgive_losses(live_request& r, const kv_manager& kv, token_count from, tok
   }
 }
 
+void credit_hits(live_request& r, const kv_manager& kv, token_count from, token_count to) {
+  forgive_losses(r, kv, from, to);
+  if (to == r.kv.input_tokens - 1 && kv.end_of(r.kv, r.causes.size() - 1) == r.kv.input_tokens &&
+      r.load.to >= r.kv.input_tokens) {
+    r.result.lost[static_cast<std::size_t>(r.causes.back())] -= token_count{1};
+    r.causes.back() = lost_cause::last_token;
+    r.result.lost[static_cast<std::size_t>(r.causes.back())] += token_count{1};
+  }
+}
+
 }  // namespace refrain

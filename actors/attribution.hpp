@@ -15,4 +15,8 @@ void attribute_losses(live_request& r, const kv_manager& kv, const block_history
 /// Takes prompt tokens `from` to `to` out of their causes: they need not be computed after all.
 void forgive_losses(live_request& r, const kv_manager& kv, token_count from, token_count to);
 
+/// The same for tokens that are hits; where only the prompt's last token is left, that is its
+/// cause.
+void credit_hits(live_request& r, const kv_manager& kv, token_count from, token_count to);
+
 }  // namespace refrain

@@ -52,7 +52,14 @@ live_request* batcher::find_waiting(request_id id) {
   return found == waiting_.end() ? nullptr : found->get();
 }
 
-void batcher::begin() {
+live_request* batcher::find(request_id id) {
+  auto found = std::find_if(running_.begin(), running_.end(),
+                            [id](const auto& r) { return r->kv.id == id; });
+  return found == running_.end() ? find_waiting(id) : found->get();
+}
+
+void batcher::begin(sim_time now) {
+  now_ = now;
   work_.prefill.clear();
   work_.decodes = 0;
   work_.decode_context = 0;
@@ -69,7 +76,13 @@ void batcher::begin() {
 void batcher::serve_running() {
   for (std::size_t i = 0; i < running_.size() && left_ > 0; ++i) {
     live_request& r = *running_[i];
-    token_count tokens{std::min<std::int64_t>(r.total() - r.computed, left_)};
+    if (may_use_load(r, r.computed)) {
+      use_load(r);
+    }
+    token_count tokens = next_chunk(r, r.computed);
+    if (tokens == 0) {
+      continue;  // its load takes longer than what is computed beside it
+    }
     while (!kv_.grow(r.kv, r.computed + tokens)) {
       if (give_up_load_behind(0)) {
         continue;
@@ -116,20 +129,31 @@ live_request* batcher::candidate() const {
   return full || passed_ == waiting_.size() ? nullptr : waiting_[passed_].get();
 }
 
-bool batcher::admit(sim_time now) {
+bool batcher::newest_is_next() const {
+  return std::all_of(waiting_.begin(), waiting_.end() - 1,
+                     [](const auto& r) { return !r->kv.blocks.empty(); });
+}
+
+bool batcher::admit() {
   live_request& r = *waiting_[passed_];
   bool holds = !r.kv.blocks.empty();
   kv_match found = holds ? kv_.held(r.kv, r.total()) : kv_.match(r.kv, r.total());
-  token_count tokens{std::min<std::int64_t>(r.total() - found.tokens, left_)};
+  if (may_use_load(r, found.tokens)) {
+    r.load.open = false;
+    found.blocks = static_cast<std::int64_t>(r.load.tier_of.size());
+    found.tokens = std::min(r.load.to, token_count{r.total() - 1});
+  }
+  token_count tokens = next_chunk(r, found.tokens);
+  REFRAIN_ASSERT(tokens > 0);
   token_count upto = found.tokens + tokens;
-  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now))) {
-    if (!give_up_load_behind(passed_ + 1)) {
+  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now_))) {
+    if (!give_up_load_behind_candidate()) {
       return false;
     }
   }
   r.computed = found.tokens;
   if (!r.admitted) {
-    first_admission(r, found, now);
+    first_admission(r, found);
   } else {
     resume(r, found);
   }
@@ -140,29 +164,61 @@ bool batcher::admit(sim_time now) {
 
 bool batcher::arrival_matters() const {
   return std::all_of(waiting_.begin(), waiting_.end(),
-                     [](const auto& r) { return r->load.transfers > 0; });
+                     [](const auto& r) { return r->load.under_way || r->load.behind_other; });
+}
+
+bool batcher::may_use_load(const live_request& r, token_count computed) const {
+  return r.load.open && computed >= r.load.from && now_ >= r.load.usable;
+}
+
+// Up to where a load continues, or to the next output token.
+token_count batcher::next_chunk(const live_request& r, token_count computed) const {
+  std::int64_t goal = r.load.open ? r.load.from : r.total();
+  return token_count{std::clamp<std::int64_t>(goal - computed, 0, left_)};
+}
+
+// A running request has computed its share and goes on behind what was loaded: hits that are
+// counted only now, since a preemption before would have made them none.
+void batcher::use_load(live_request& r) {
+  r.load.open = false;
+  if (!r.load.under_way) {
+    kv_.fill(r.kv, r.load.to);
+  }
+  token_count from = r.computed;
+  auto blocks = static_cast<std::int64_t>(r.load.tier_of.size());
+  r.computed = std::min(r.load.to, token_count{r.total() - 1});
+  if (r.result.preemptions > 0) {
+    resume(r, {blocks, r.computed, {}});
+    return;
+  }
+  r.high_water = std::max(r.high_water, r.computed);
+  r.result.hit_tokens += token_count{r.computed - from};
+  r.result.hit_blocks += blocks - kv_.blocks_for(from);
+  count_tier_hits(r, from, r.computed);
+  credit_hits(r, kv_, from, r.computed);
 }
 
 // Hits are fixed here and counted once: what a preempted request finds again is no hit.
-void batcher::first_admission(live_request& r, const kv_match& found, sim_time now) {
+void batcher::first_admission(live_request& r, const kv_match& found) {
   r.admitted = true;
-  r.result.admitted = now;
+  r.result.admitted = now_;
   r.result.hit_blocks = found.blocks;
   r.result.hit_tokens = found.tokens;
   r.result.pending_tokens = found.pending_tokens;
   r.high_water = found.tokens;
-  count_tier_hits(r, found);
+  count_tier_hits(r, token_count{0}, found.tokens);
 }
 
-void batcher::count_tier_hits(live_request& r, const kv_match& found) const {
-  std::int64_t before = 0;
-  for (std::size_t i = 0;
-       i < std::min(r.load.tier_of.size(), static_cast<std::size_t>(found.blocks)); ++i) {
-    std::int64_t end = std::min<std::int64_t>(kv_.end_of(r.kv, i), found.tokens);
-    if (r.load.tier_of[i] > 0) {
-      r.result.tier_hit_tokens[r.load.tier_of[i] - 1u] += token_count{end - before};
+void batcher::count_tier_hits(live_request& r, token_count from, token_count to) const {
+  std::int64_t before = from;
+  for (std::size_t i = 0; i < r.load.tier_of.size(); ++i) {
+    std::int64_t end = std::min<std::int64_t>(kv_.end_of(r.kv, i), to);
+    if (end > before) {
+      if (r.load.tier_of[i] > 0) {
+        r.result.tier_hit_tokens[r.load.tier_of[i] - 1u] += token_count{end - before};
+      }
+      before = end;
     }
-    before = end;
   }
 }
 
@@ -195,7 +251,8 @@ std::int64_t batcher::window() const {
   }
   std::int64_t most = INT64_MAX;
   for (const auto& r : running_) {
-    if (r->chunk == 0 || r->emitted == 0) {
+    bool load_ends_beside = r->load.under_way && !r->load.open;
+    if (r->chunk == 0 || r->emitted == 0 || load_ends_beside) {
       return 1;
     }
     std::int64_t outputs = r->kv.output_tokens - r->emitted;
@@ -215,7 +272,11 @@ std::vector<std::unique_ptr<live_request>> batcher::advance(std::int64_t iterati
       over = advance_one(r, iterations, now);
     }
     if (over) {
-      kv_.finish(r.kv);
+      if (r.hands_over) {
+        handed_.emplace(r.kv.id, std::move(r.kv));
+      } else {
+        kv_.finish(r.kv);
+      }
       done.push_back(std::move(running_[i]));
     } else if (kept++ != i) {
       running_[kept - 1] = std::move(running_[i]);
@@ -256,6 +317,13 @@ void batcher::count_prefill(live_request& r) {
   r.result.lost[static_cast<std::size_t>(lost_cause::preempted)] += token_count{again};
 }
 
+void batcher::release_handed(request_id id) {
+  auto found = handed_.find(id);
+  REFRAIN_ASSERT(found != handed_.end());
+  kv_.finish(found->second);
+  handed_.erase(found);
+}
+
 std::vector<std::unique_ptr<live_request>> batcher::abandon() {
   std::vector<std::unique_ptr<live_request>> all = std::move(running_);
   running_.clear();
@@ -273,6 +341,9 @@ void batcher::check() const {
   }
   for (const auto& r : waiting_) {
     held.push_back(&r->kv);
+  }
+  for (const auto& [id, kv] : handed_) {
+    held.push_back(&kv);
   }
   kv_.check(held);
 }

@@ -6,47 +6,18 @@
 // head of the queue, and nobody is admitted in that iteration.
 #pragma once
 
-#include <caf/response_promise.hpp>
+#include <absl/container/flat_hash_map.h>
+
 #include <deque>
 #include <memory>
 #include <vector>
 
 #include "actors/kv_manager.hpp"
-#include "actors/messages.hpp"
+#include "actors/live_request.hpp"
 #include "gpu/engine.hpp"
 #include "policies/batching.hpp"
 
 namespace refrain {
-
-/// A load from lower tiers. While it lasts the request waits outside of the batch with its blocks
-/// taken.
-struct kv_load {
-  std::uint64_t attempt = 0;   ///< the load that counts; the end of an older one is ignored
-  std::int64_t transfers = 0;  ///< under way
-  token_count to;              ///< tokens that have KV when it is done
-  std::vector<std::uint8_t>
-      tier_of;  ///< by block: 1 + the kind of tier it is loaded from, 0 for none
-  std::vector<std::uint8_t> declined;  ///< as tier_of, where computing was expected to be faster
-  /// Blocks found in GPU memory when the tiers were asked; -1 = not yet.
-  std::int64_t asked_blocks = -1;
-};
-
-/// A request in an executor, from its arrival to its answer.
-struct live_request {
-  sequence kv;
-  caf::response_promise reply;
-  answer result;
-  token_count computed;      ///< tokens with KV
-  token_count chunk;         ///< tokens that this iteration computes; 0 when it is not served
-  std::int64_t emitted = 0;  ///< output tokens
-  token_count high_water;    ///< most tokens that ever had KV
-  bool admitted = false;     ///< entered the batch at least once
-  kv_load load;
-  std::vector<lost_cause> causes;  ///< by prompt block: why it is computed
-
-  /// Tokens to compute before the next output token.
-  token_count total() const { return token_count{kv.input_tokens + emitted}; }
-};
 
 /// The requests of one executor and their batch.
 class batcher {
@@ -56,19 +27,35 @@ class batcher {
   /// Adds an arrived request that can_ever_hold() at the end of the queue.
   void enqueue(std::unique_ptr<live_request> request);
   /// Chooses what the next iteration computes of the running requests, at virtual time `now`.
-  void begin();
+  void begin(sim_time now);
   /// The waiting request that comes next and may enter this iteration, or nullptr.
   live_request* candidate() const;
   /// Puts the candidate into the batch; false when there is no room for it, and then for nobody
   /// behind it.
-  bool admit(sim_time now);
-  /// Passes over the candidate: its load is under way.
+  bool admit();
+  /// The newest request behind the candidate that waits with blocks taken for a load gives them up;
+  /// false where there is none.
+  bool give_up_load_behind_candidate() { return give_up_load_behind(passed_ + 1); }
+  /// Whether the newest arrival is the only waiting request that has no blocks yet.
+  bool newest_is_next() const;
+  /// Passes over the candidate: it waits for a load.
   void pass_over() { ++passed_; }
   /// Whether there is anything to compute.
   bool has_work() const { return !work_.prefill.empty() || work_.decodes > 0; }
 
   /// The waiting request of this id, or nullptr.
   live_request* find_waiting(request_id id);
+  /// The request of this id, waiting or running, or nullptr.
+  live_request* find(request_id id);
+  /// Calls `use(load)` for each load that the chosen batch uses and that has not ended.
+  template <class Use>
+  void for_each_open_end(Use&& use) const {
+    for (const auto& r : running_) {
+      if (r->load.under_way && !r->load.open && r->chunk > 0) {
+        use(r->load);
+      }
+    }
+  }
   /// The chosen batch as an engine wants it.
   const batch& work() const { return work_; }
   /// How many iterations in a row would compute the same batch, one token further each, if nothing
@@ -79,6 +66,9 @@ class batcher {
   /// `iterations` iterations have ended at `now`. Returns the requests that are done, in arrival
   /// order.
   std::vector<std::unique_ptr<live_request>> advance(std::int64_t iterations, sim_time now);
+
+  /// A request that was handed over no longer needs its blocks here.
+  void release_handed(request_id id);
 
   /// Gives up all requests: a run that ends early.
   std::vector<std::unique_ptr<live_request>> abandon();
@@ -97,8 +87,11 @@ class batcher {
   bool give_up_load_behind(std::size_t place);
   void preempt_last();
   void schedule(live_request& r, token_count tokens);
-  void first_admission(live_request& r, const kv_match& found, sim_time now);
-  void count_tier_hits(live_request& r, const kv_match& found) const;
+  bool may_use_load(const live_request& r, token_count computed) const;
+  token_count next_chunk(const live_request& r, token_count computed) const;
+  void use_load(live_request& r);
+  void first_admission(live_request& r, const kv_match& found);
+  void count_tier_hits(live_request& r, token_count from, token_count to) const;
   void resume(live_request& r, const kv_match& found);
 
   bool advance_one(live_request& r, std::int64_t iterations, sim_time now);
@@ -113,7 +106,9 @@ class batcher {
   std::size_t look_ahead_;
   std::deque<std::unique_ptr<live_request>> waiting_;
   std::vector<std::unique_ptr<live_request>> running_;
+  absl::flat_hash_map<request_id, sequence> handed_;  // over here, and kept for another executor
   batch work_;
+  sim_time now_{0};        // when this batch is formed
   std::int64_t left_ = 0;  // of the token budget, while a batch is formed
   bool preempted_ = false;
   std::size_t passed_ = 0;  // waiting requests passed over in this iteration

@@ -65,6 +65,7 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},
+      handoff_{context->plan.disaggregation.handoff},
       next_sample_{context->plan.sample_every} {
   std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);
   for (const std::vector<caf::actor>& instances : context->tiers) {
@@ -78,6 +79,17 @@ caf::behavior executor::make_behavior() {
       [this](prompt& what) {
         sample_until_now();
         accept(what);
+        check();
+      },
+      [this](handed_prompt& handed) {
+        sample_until_now();
+        accept_handed(handed);
+        check();
+      },
+      [this](const pull_kv& asked) { send_kv(asked); },
+      [this](const kv_received& received) {
+        sample_until_now();
+        let_go_of_handed(received);
         check();
       },
       [this](window_end end) {
@@ -96,9 +108,10 @@ caf::behavior executor::make_behavior() {
         receive(offer);
         check();
       },
-      [this](const blocks_loaded& loaded) {
+      [this](const load_started& started) { note_times(started); },
+      [this](const load_progress& what) {
         sample_until_now();
-        end_load(loaded);
+        progress_load(what);
         check();
       },
       [this](poll_due) { reporter_.poll(); },
@@ -116,8 +129,7 @@ void executor::on_exit() {
   }
 }
 
-void executor::accept(prompt& what) {
-  ++arrived_;
+std::unique_ptr<live_request> executor::make_live(prompt& what) {
   auto r = std::make_unique<live_request>();
   r->kv.id = what.id;
   r->kv.session = what.session;
@@ -125,9 +137,15 @@ void executor::accept(prompt& what) {
   r->kv.output_tokens = what.output_tokens;
   r->kv.keys = std::move(what.keys);
   r->kv.short_last_block = what.short_last_block;
-  r->result.executor = index_;
-  r->result.arrived = context_.time.now();
   r->reply = make_response_promise();
+  return r;
+}
+
+void executor::accept(prompt& what) {
+  ++arrived_;
+  std::unique_ptr<live_request> r = make_live(what);
+  r->result.executor = r->result.decode_executor = index_;
+  r->result.arrived = context_.time.now();
   if (!kv_.can_ever_hold(r->kv)) {
     r->result.refused = refusal::larger_than_pool;
     r->result.finished = context_.time.now();
@@ -135,15 +153,26 @@ void executor::accept(prompt& what) {
     r->reply.deliver(r->result);
     return;
   }
+  if (only_prefills() && r->kv.output_tokens > 1) {
+    r->hands_over = true;
+    r->kv.output_tokens = token_count{1};
+  }
   bool could_enter = batcher_.arrival_matters();
   live_request& queued = *r;
   batcher_.enqueue(std::move(r));
   if (is_new_to_tiers(queued)) {
     ask_tiers(queued);
   }
+  if (planned_ == 0 || could_enter) {
+    consider_new_batch();
+  }
+}
+
+// Something may enter with the first batch that is formed now or later.
+void executor::consider_new_batch() {
   if (planned_ == 0) {
     settle();
-  } else if (could_enter) {
+  } else {
     shorten_window();
   }
 }
@@ -158,7 +187,7 @@ void executor::settle() {
 
 void executor::form() {
   forming_ = true;
-  batcher_.begin();
+  batcher_.begin(context_.time.now());
   continue_forming();
 }
 
@@ -166,11 +195,17 @@ void executor::form() {
 // instant.
 void executor::continue_forming() {
   while (live_request* next = batcher_.candidate()) {
-    bool enters_early = context_.plan.waiting == load_wait::best_effort;
     if (questions_.contains(next->kv.id)) {
       return;
     }
-    if (next->load.transfers > 0 && !enters_early) {
+    if (must_wait(*next)) {
+      batcher_.pass_over();
+      continue;
+    }
+    if (next->handed_from && next->kv.blocks.empty()) {
+      if (!make_room_for_handoff(*next)) {
+        break;
+      }
       batcher_.pass_over();
       continue;
     }
@@ -178,11 +213,8 @@ void executor::continue_forming() {
       ask_tiers(*next);
       return;
     }
-    if (next->load.transfers > 0) {
-      cut_load(*next);
-    }
     bool first = !next->admitted;
-    if (!batcher_.admit(context_.time.now())) {
+    if (!batcher_.admit()) {
       break;
     }
     if (first) {
@@ -203,7 +235,7 @@ void executor::plan_window() {
   sim_time end = context_.time.now();
   ends_.clear();
   if (length == 1) {
-    ends_.push_back(end + engine_.iteration(work));
+    ends_.push_back(end_with_loads(end + engine_.iteration(work)));
   } else {
     decode_line line = engine_.decode(work.decodes);
     std::int64_t context = work.decode_context;

@@ -36,18 +36,34 @@ class executor final : public caf::event_based_actor {
     std::vector<std::vector<std::uint32_t>> wanted;  // by tier: indices of the blocks to load
   };
 
+  std::unique_ptr<live_request> make_live(prompt& what);
   void accept(prompt& what);
   void form();
   void continue_forming();
   bool is_new_to_tiers(const live_request& r) const;
+  bool must_wait(live_request& r);
   void ask_tiers(live_request& r);
   void receive(offer_blocks& offer);
   void decide(live_request& r);
   load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
-  bool is_worth_loading(const live_request& r, const load_choice& choice,
-                        const std::vector<offer_blocks>& offers);
+  std::size_t split_at(const live_request& r, const load_choice& choice,
+                       const std::vector<offer_blocks>& offers);
+  sim_time load_time(const load_choice& choice, const std::vector<offer_blocks>& offers,
+                     std::size_t from) const;
+  sim_time compute_time(token_count from, token_count to);
+  void begin_load(live_request& r, load_choice& choice, std::size_t from);
   void cut_load(live_request& r);
-  void end_load(const blocks_loaded& loaded);
+  void note_times(const load_started& started);
+  void progress_load(const load_progress& what);
+  void consider_new_batch();
+  sim_time end_with_loads(sim_time computed) const;
+  bool only_prefills() const;
+  void accept_handed(handed_prompt& handed);
+  bool begin_handoff(live_request& r);
+  bool make_room_for_handoff(live_request& r);
+  void send_kv(const pull_kv& asked);
+  void end_handoff(live_request& r);
+  void let_go_of_handed(const kv_received& received);
   void tell_tiers();
   void plan_window();
   void shorten_window();
@@ -70,6 +86,7 @@ class executor final : public caf::event_based_actor {
   kv_manager kv_;
   batcher batcher_;
   cost_model engine_;
+  transfer_link handoff_;  // towards decode executors
 
   std::vector<caf::actor> tiers_;  // of this executor's node, nearest first
   std::vector<sim_time> ends_;     // when each iteration of the window ends

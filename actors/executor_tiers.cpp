@@ -23,7 +23,27 @@ bool executor::is_new_to_tiers(const live_request& r) const {
   }
   kv_match found = kv_.match(r.kv, r.total());
   bool all_found = found.blocks >= static_cast<std::int64_t>(r.kv.keys.size());
-  return !all_found && (r.load.asked_blocks < 0 || found.blocks < r.load.asked_blocks);
+  return !all_found && (r.load.asked_blocks < 0 || found.blocks < r.load.asked_blocks) &&
+         !kv_.is_coming(r.kv, found);
+}
+
+// Whether the next request stays outside of the batch for its load, or for another one's that
+// brings the block it needs next.
+bool executor::must_wait(live_request& r) {
+  if (r.kv.blocks.empty()) {
+    bool loads_happen = !tiers_.empty() || r.handed_from;
+    r.load.behind_other = loads_happen && kv_.is_coming(r.kv, kv_.match(r.kv, r.total()));
+    return r.load.behind_other;
+  }
+  bool computes_beside = r.load.from > kv_.held(r.kv, r.total()).tokens;
+  if (!r.load.under_way || computes_beside || r.load.usable <= context_.time.now()) {
+    return false;
+  }
+  if (context_.plan.waiting != load_wait::best_effort || r.handed_from) {
+    return true;
+  }
+  cut_load(r);
+  return false;
 }
 
 void executor::ask_tiers(live_request& r) {
@@ -76,72 +96,199 @@ executor::load_choice executor::choose_blocks(const live_request& r,
 void executor::decide(live_request& r) {
   const std::vector<offer_blocks>& offers = questions_.at(r.kv.id).offers;
   load_choice choice = choose_blocks(r, offers);
-  token_count upto =
-      choice.tier_of.empty() ? token_count{0} : kv_.end_of(r.kv, choice.tier_of.size() - 1);
-  if (is_worth_loading(r, choice, offers) &&
-      kv_.admit(r.kv, choice.found, upto, context_.time.now())) {
-    r.load.to = upto;
-    r.load.tier_of = std::move(choice.tier_of);
-    ++r.load.attempt;
+  std::size_t from = split_at(r, choice, offers);
+  std::size_t end = choice.tier_of.size();
+  bool loads =
+      from < end && kv_.admit(r.kv, choice.found, kv_.end_of(r.kv, end - 1), context_.time.now());
+  if (loads) {
+    begin_load(r, choice, from);
   } else {
     r.load.declined = std::move(choice.tier_of);
     choice.wanted.assign(offers.size(), {});
   }
   for (std::size_t i = 0; i < offers.size(); ++i) {
     auto blocks = static_cast<std::int64_t>(choice.wanted[i].size());
-    r.load.transfers += blocks > 0 ? 1 : 0;
     r.result.loaded_bytes += byte_count{blocks * context_.plan.block_bytes()};
     send(tiers_[i], load_blocks{r.kv.id, r.load.attempt, index_, std::move(choice.wanted[i])});
   }
 }
 
-// `automatic` compares the end of the slowest transfer, as its link stands, with computing the same
-// tokens at once.
-bool executor::is_worth_loading(const live_request& r, const load_choice& choice,
-                                const std::vector<offer_blocks>& offers) {
-  sim_time now = context_.time.now();
-  sim_time end = now;
-  bool any = false;
+// The block of the run from which on it is loaded: its first one, or what `split` says, or its end
+// where nothing is.
+std::size_t executor::split_at(const live_request& r, const load_choice& choice,
+                               const std::vector<offer_blocks>& offers) {
+  std::size_t first = static_cast<std::size_t>(choice.found.blocks);
+  std::size_t end = choice.tier_of.size();
   bool always = false;
+  bool split = false;
+  bool any = false;
   for (std::size_t i = 0; i < offers.size(); ++i) {
     if (!choice.wanted[i].empty()) {
       any = true;
       always = always || context_.plan.tiers[i].loading == tier_load::always;
-      auto blocks = static_cast<std::int64_t>(choice.wanted[i].size());
-      byte_count bytes{blocks * context_.plan.block_bytes()};
-      end = std::max(end, offers[i].link.estimate(now, bytes));
+      split = split || context_.plan.tiers[i].loading == tier_load::split;
     }
   }
-  if (!any || always) {
-    return any;
+  if (!any || (always && !split)) {
+    return any ? first : end;
   }
-  std::int64_t last =
-      std::min<std::int64_t>(kv_.end_of(r.kv, choice.tier_of.size() - 1), r.total() - 1);
-  batch instead;
-  instead.prefill.push_back(
-      {token_count{std::max<std::int64_t>(last - choice.found.tokens, 1)}, choice.found.tokens});
-  return end - now < engine_.iteration(instead);
+  auto computed_to = [&](std::size_t block) {
+    std::int64_t to = block == 0 ? 0 : kv_.end_of(r.kv, block - 1).get();
+    return compute_time(choice.found.tokens, token_count{std::min(to, r.total() - 1)});
+  };
+  if (!split) {
+    return load_time(choice, offers, first) < computed_to(end) ? first : end;
+  }
+  // Computing takes the longer and loading the shorter, the farther back the split is: both end
+  // together where the two cross.
+  std::size_t low = first;
+  std::size_t high = end;
+  while (low < high) {
+    std::size_t middle = low + (high - low) / 2;
+    if (computed_to(middle) < load_time(choice, offers, middle)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  auto later = [&](std::size_t block) {
+    return std::max(computed_to(block), load_time(choice, offers, block));
+  };
+  return low > first && later(low - 1) <= later(low) ? low - 1 : low;
 }
 
-void executor::end_load(const blocks_loaded& loaded) {
-  live_request* r = batcher_.find_waiting(loaded.id);
-  if (r == nullptr || r->load.attempt != loaded.attempt || --r->load.transfers > 0) {
+// How long the slowest transfer of what is wanted of the run from block `from` on would take now.
+sim_time executor::load_time(const load_choice& choice, const std::vector<offer_blocks>& offers,
+                             std::size_t from) const {
+  sim_time now = context_.time.now();
+  sim_time end = now;
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    const std::vector<std::uint32_t>& wanted = choice.wanted[i];
+    auto blocks = wanted.end() - std::ranges::lower_bound(wanted, from);
+    if (blocks > 0) {
+      byte_count bytes{blocks * context_.plan.block_bytes()};
+      end = std::max(end, offers[i].link.estimate(now, bytes).end);
+    }
+  }
+  return end - now;
+}
+
+// How long the tokens would take by themselves.
+sim_time executor::compute_time(token_count from, token_count to) {
+  if (to <= from) {
+    return sim_time{0};
+  }
+  batch alone;
+  alone.prefill.push_back({token_count{to - from}, from});
+  return engine_.iteration(alone);
+}
+
+void executor::begin_load(live_request& r, load_choice& choice, std::size_t from) {
+  kv_load& load = r.load;
+  ++load.attempt;
+  load.under_way = load.open = true;
+  load.usable = sim_time::max();
+  load.end = sim_time{0};
+  load.transfers.clear();
+  load.unheard = 0;
+  for (std::vector<std::uint32_t>& wanted : choice.wanted) {
+    wanted.erase(wanted.begin(), std::ranges::lower_bound(wanted, from));
+    load.unheard += wanted.empty() ? 0 : 1;
+    load.transfers.push_back({wanted, {}});
+  }
+  load.from = from == 0 ? token_count{0} : kv_.end_of(r.kv, from - 1);
+  load.to = kv_.end_of(r.kv, choice.tier_of.size() - 1);
+  load.declined = choice.tier_of;
+  load.tier_of = std::move(choice.tier_of);
+  kv_.expect_from(r.kv, from);
+}
+
+void executor::note_times(const load_started& started) {
+  live_request* r = batcher_.find(started.id);
+  if (r == nullptr || r->load.attempt != started.attempt) {
     return;
   }
-  kv_.fill(r->kv, r->load.to);
-  publish();
-  // It may enter with the first batch that is formed now or later.
-  if (planned_ == 0) {
-    settle();
-  } else {
-    shorten_window();
+  kv_load& load = r->load;
+  load.transfers[started.tier].times = started.times;
+  load.end = std::max(load.end, started.times.end);
+  if (--load.unheard > 0) {
+    return;
   }
+  sim_time now = context_.time.now();
+  load.usable = load.end;
+  if (context_.plan.overlap) {
+    std::int64_t first = std::min<std::int64_t>(load.to, r->total() - 1);
+    std::int64_t last = std::min<std::int64_t>(r->total(), first + batching_->token_budget());
+    sim_time beside = compute_time(token_count{first}, token_count{last});
+    load.usable = std::max(now, load.end - beside);
+    if (load.usable < load.end) {
+      delayed_send(this, load.usable - now, load_progress{started.id, load.attempt, false});
+    }
+  }
+  delayed_send(this, load.end - now, load_progress{started.id, load.attempt, true});
 }
 
-// The request enters with what has come so far: nothing of a transfer that has not ended.
+void executor::progress_load(const load_progress& what) {
+  live_request* r = batcher_.find(what.id);
+  if (r == nullptr || r->load.attempt != what.attempt || !r->load.under_way) {
+    return;
+  }
+  if (what.over) {
+    r->load.under_way = false;
+    // Behind a head that is still to be computed nobody can use it.
+    if (!r->load.open || kv_.held(r->kv, r->total()).tokens >= r->load.from) {
+      kv_.fill(r->kv, r->load.to);
+    }
+    if (r->handed_from) {
+      end_handoff(*r);
+    }
+    publish();
+  }
+  consider_new_batch();
+}
+
+// The request enters with the leading run of what has come so far; the rest is computed.
 void executor::cut_load(live_request& r) {
+  sim_time now = context_.time.now();
+  std::size_t come = r.load.tier_of.size();
+  for (const kv_load::transfer& t : r.load.transfers) {
+    bool heard = r.load.unheard == 0;
+    if (t.blocks.empty() || (heard && t.times.end <= now)) {
+      continue;
+    }
+    double share =
+        heard ? to_seconds(now - t.times.first_byte) / to_seconds(t.times.end - t.times.first_byte)
+              : 0;
+    auto whole =
+        static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(t.blocks.size()));
+    come = std::min<std::size_t>(come, t.blocks[std::min(whole, t.blocks.size() - 1)]);
+  }
   ++r.load.attempt;
-  r.load.transfers = 0;
+  r.load.under_way = r.load.open = false;
+  if (come > 0) {
+    kv_.fill(r.kv, kv_.end_of(r.kv, come - 1));
+  }
+  kv_.expect_nothing(r.kv);
+  publish();
+}
+
+// Layers are loaded one after the other and computed as they come: a layer neither before its KV is
+// there nor before the layer above is done.
+sim_time executor::end_with_loads(sim_time computed) const {
+  sim_time end = computed;
+  sim_time now = context_.time.now();
+  batcher_.for_each_open_end([&](const kv_load& load) {
+    sim_time span = computed - now;
+    std::int64_t layers = context_.plan.model.layers;
+    for (const kv_load::transfer& t : load.transfers) {
+      if (!t.blocks.empty() && t.times.end > now) {
+        sim_time first_layer = t.times.first_byte + (t.times.end - t.times.first_byte) / layers;
+        sim_time layer = std::max(span / layers, sim_time{1});
+        end = std::max({end, first_layer + span, t.times.end + layer});
+      }
+    }
+  });
+  return end;
 }
 
 void executor::tell_tiers() {

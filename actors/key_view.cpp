@@ -48,21 +48,6 @@ void key_view::leading_runs(std::span<const block_key> chain, std::span<std::int
   }
 }
 
-std::int64_t key_view::longest_run(std::span<const block_key> chain) const {
-  std::size_t longest = 0;
-  for (const group& keys : groups_) {
-    holders still = ~holders{0};
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-      still &= holders_of(keys, chain[i]);
-      if (still == 0) {
-        break;
-      }
-      longest = std::max(longest, i + 1);
-    }
-  }
-  return static_cast<std::int64_t>(longest);
-}
-
 std::size_t key_view::size() const {
   std::size_t total = 0;
   for (const group& keys : groups_) {

@@ -24,6 +24,7 @@ struct key_change {
 class key_view {
  public:
   explicit key_view(std::size_t executors);
+  std::size_t executors() const { return executors_; }
 
   /// Takes in what happened in one executor, in order. What is known already changes nothing.
   void apply(std::size_t executor, std::span<const key_change> changes);
@@ -31,9 +32,6 @@ class key_view {
   /// Sets runs[e] to the number of leading keys of the chain that executor e holds; one pass, which
   /// ends where nobody holds on. `runs` has one place per executor.
   void leading_runs(std::span<const block_key> chain, std::span<std::int64_t> runs) const;
-  /// The longest of these runs.
-  std::int64_t longest_run(std::span<const block_key> chain) const;
-
   /// Keys that somebody holds, counted once per group of 64 executors.
   std::size_t size() const;
 

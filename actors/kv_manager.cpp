@@ -13,7 +13,7 @@ kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sha
       cache_{policy, settings.needs.unbounded ? -1 : settings.blocks, settings.slots},
       pool_{settings.blocks},
       block_of_(settings.slots, no_block),
-      filled_(settings.slots) {}
+      content_(settings.slots, content::computing) {}
 
 bool kv_manager::can_ever_hold(const sequence& s) const {
   // The last output token is never read, so it has no KV.
@@ -32,7 +32,7 @@ slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
     return no_slot;
   }
   slot_id slot = cache_.find(s.keys[index]);
-  return slot != no_slot && filled_[slot] ? slot : no_slot;
+  return slot != no_slot && content_[slot] == content::filled ? slot : no_slot;
 }
 
 block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
@@ -54,7 +54,7 @@ block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
   if (slot == no_slot) {
     return block_state::absent;
   }
-  return filled_[slot] ? block_state::findable : block_state::pending;
+  return content_[slot] == content::filled ? block_state::findable : block_state::pending;
 }
 
 bool kv_manager::is_left(const sequence& s, std::size_t index) const {
@@ -206,7 +206,7 @@ void kv_manager::append(sequence& s) {
   std::size_t index = s.blocks.size();
   if (findable(s, index)) {
     slot_id slot = cache_.find(s.keys[index]);
-    if (slot != no_slot && filled_[slot]) {
+    if (slot != no_slot && content_[slot] == content::filled) {
       s.blocks.push_back(use_found(s, index, slot));
       return;
     }
@@ -216,10 +216,10 @@ void kv_manager::append(sequence& s) {
       slot = cache_.insert(entry);
       if (slot >= block_of_.size()) {
         block_of_.resize(slot + 1 + slot / 2, no_block);
-        filled_.resize(block_of_.size());
+        content_.resize(block_of_.size(), content::computing);
       }
       block_of_[slot] = block;
-      filled_[slot] = false;
+      content_[slot] = content::computing;
       cache_.pin(slot);
       ++used_;
       ++inserted_;
@@ -273,10 +273,38 @@ block_id kv_manager::take() {
   return block;
 }
 
+void kv_manager::expect_from(const sequence& s, std::size_t index) {
+  for (std::size_t i = index; i < s.blocks.size(); ++i) {
+    const held_block& held = s.blocks[i];
+    if (held.slot != no_slot && !held.found) {
+      content_[held.slot] = content::loading;
+    }
+  }
+}
+
+void kv_manager::expect_nothing(const sequence& s) {
+  for (std::size_t i = s.filled; i < s.blocks.size(); ++i) {
+    const held_block& held = s.blocks[i];
+    if (held.slot != no_slot && content_[held.slot] == content::loading) {
+      content_[held.slot] = content::computing;
+    }
+  }
+}
+
+bool kv_manager::is_coming(const sequence& s, const kv_match& found) const {
+  auto next = static_cast<std::size_t>(found.blocks);
+  if (!findable(s, next)) {
+    return false;
+  }
+  slot_id slot = cache_.find(s.keys[next]);
+  return slot != no_slot && content_[slot] == content::loading;
+}
+
 void kv_manager::fill(sequence& s, token_count upto) {
   while (s.filled < s.blocks.size() && end_of(s, s.filled) <= upto) {
-    if (slot_id slot = s.blocks[s.filled].slot; slot != no_slot && !filled_[slot]) {
-      filled_[slot] = true;
+    if (slot_id slot = s.blocks[s.filled].slot;
+        slot != no_slot && content_[slot] != content::filled) {
+      content_[slot] = content::filled;
       if (settings_.tell_filled) {
         news_.filled.push_back(s.keys[s.filled]);
       }
@@ -311,7 +339,7 @@ void kv_manager::let_go(sequence& s, bool preempted) {
 
 void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
   held_block& held = s.blocks[index];
-  if (held.slot != no_slot && !filled_[held.slot]) {
+  if (held.slot != no_slot && content_[held.slot] != content::filled) {
     withdraw(held);  // nobody can have found what was never filled
   }
   if (held.slot != no_slot) {
@@ -329,7 +357,7 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
 void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
-  if (settings_.tell_filled && filled_[held.slot]) {
+  if (settings_.tell_filled && content_[held.slot] == content::filled) {
     news_.withdrawn.push_back(cache_.key_of(held.slot));
   }
   cache_.remove(held.slot);

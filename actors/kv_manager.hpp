@@ -111,6 +111,12 @@ class kv_manager {
   bool admit(sequence& s, const kv_match& found, token_count upto, sim_time now);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
+  /// The blocks from this place on are being loaded; the others that are not findable are computed.
+  void expect_from(const sequence& s, std::size_t index);
+  /// What is being loaded for the request will be computed instead.
+  void expect_nothing(const sequence& s);
+  /// Whether the block right behind what the request finds is being loaded for another one.
+  bool is_coming(const sequence& s, const kv_match& found) const;
   /// The iteration that computed the tokens up to `upto` has ended: full blocks become findable.
   void fill(sequence& s, token_count upto);
   /// The request is over: shared blocks stay cached, private ones are left.
@@ -184,7 +190,8 @@ class kv_manager {
   cache<eviction> cache_;
   block_pool pool_;
   std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room
-  std::vector<char> filled_;        // by slot: findable
+  enum class content : std::uint8_t { computing, loading, filled };
+  std::vector<content> content_;  // by slot
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
   std::int64_t used_ = 0;
   std::int64_t peak_ = 0;

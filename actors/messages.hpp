@@ -58,11 +58,12 @@ struct retrieved {
 /// executor to session through router and retriever: what became of a prompt.
 struct answer {
   refusal refused = refusal::none;
-  std::uint32_t executor = 0;
-  sim_time arrived{0};      ///< at the executor
-  sim_time admitted{0};     ///< first iteration began
-  sim_time first_token{0};  ///< first token out
-  sim_time finished{0};     ///< last token out
+  std::uint32_t executor = 0;         ///< that computed the prompt
+  std::uint32_t decode_executor = 0;  ///< that went on after the first token
+  sim_time arrived{0};                ///< at the executor
+  sim_time admitted{0};               ///< first iteration began
+  sim_time first_token{0};            ///< first token out
+  sim_time finished{0};               ///< last token out
   std::int64_t hit_blocks = 0;
   token_count hit_tokens;
   std::array<token_count, tiers_max>
@@ -76,6 +77,26 @@ struct answer {
   std::int64_t preemptions = 0;
   token_count routable_tokens;  ///< that some executor held when the router decided
   token_count routed_tokens;    ///< that the router believed to be in the executor it chose
+};
+
+/// router to executor: a prompt whose first token is out elsewhere, to be answered with `answer`.
+struct handed_prompt {
+  prompt what;
+  answer so_far;
+};
+
+/// decode executor to the one that has the prompt's KV: send so many blocks of it, and keep it
+/// until `kv_received`.
+struct pull_kv {
+  request_id id;
+  std::uint64_t attempt = 0;  ///< handed back in load_started
+  std::uint32_t executor = 0;
+  std::int64_t blocks = 0;
+};
+
+/// decode executor to prefill executor: the KV has come.
+struct kv_received {
+  request_id id;
 };
 
 /// executor to all routers: what became findable in it and what was evicted, in order.
@@ -148,24 +169,29 @@ struct offer_blocks {
 /// executor to tier: load these blocks of the offer (indices ascending) and let go of the others.
 struct load_blocks {
   request_id id;
-  std::uint64_t attempt = 0;  ///< handed back in blocks_loaded
+  std::uint64_t attempt = 0;  ///< handed back in load_started
   std::uint32_t executor = 0;
   std::vector<std::uint32_t> wanted;
 };
 
 /// tier to itself: a load has ended.
 struct load_done {
-  request_id id;
-  std::uint64_t attempt = 0;
-  std::uint32_t executor = 0;
   std::vector<slot_id> slots;
 };
 
-/// tier to executor: the blocks are there.
-struct blocks_loaded {
+/// tier or prefill executor to executor: the transfer has begun, and this is how it will go.
+struct load_started {
   request_id id;
   std::uint64_t attempt = 0;
   std::uint32_t tier = 0;
+  transfer_times times;
+};
+
+/// executor to itself: a load may be used from now on, or is over.
+struct load_progress {
+  request_id id;
+  std::uint64_t attempt = 0;
+  bool over = false;
 };
 
 /// executor to tier, or tier to the next one below: keep these blocks if you can. Nearest to the
@@ -206,6 +232,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::turn_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::prompt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::retrieved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::handed_prompt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::pull_kv)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_changes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::first_tokens)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::poll_due)
@@ -218,7 +247,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::query_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::offer_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::blocks_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_started)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::store_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::store_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::tier_summary)

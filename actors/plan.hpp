@@ -43,7 +43,8 @@ enum class tier_write : std::uint8_t {
 /// Whether found blocks are loaded or computed again.
 enum class tier_load : std::uint8_t {
   automatic,  ///< whichever is expected to be done first
-  always      ///< loaded, however long it takes
+  always,     ///< loaded, however long it takes
+  split       ///< the head is computed while the tail is loaded, so that both end together
 };
 /// What a request does while its load is under way.
 enum class load_wait : std::uint8_t {
@@ -75,6 +76,13 @@ struct router_plan {
   bool watch = false;  ///< they are told what executors hold even where the policy does not ask
 };
 
+/// Prefill and decode on executors of their own.
+struct disaggregation_plan {
+  std::int64_t prefill_executors = 0;  ///< the first so many; 0: every executor does both
+  link_speed handoff;                  ///< out of each prefill executor
+  policy_choice routing;               ///< which decode executor goes on; set where it is used
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -98,8 +106,11 @@ struct contender_plan {
   router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
 
+  disaggregation_plan disaggregation;
+
   std::vector<tier_plan> tiers;  ///< below the GPU, nearest first
   load_wait waiting = load_wait::automatic;
+  bool overlap = false;  ///< a load ends layer by layer beside the first iteration that uses it
   std::int64_t executors_per_node = INT64_MAX;
 
   sim_time retrieval_latency{0};

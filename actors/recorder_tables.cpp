@@ -59,8 +59,10 @@ const integer_of<request_over> request_integers[] = {
      [](const request_over& r) -> std::int64_t {
        return static_cast<std::int64_t>(r.result.refused);
      }},
-    {"executor", "1", "executor that served it",
+    {"executor", "1", "executor that served it; where prefill and decode are apart, its prompt",
      [](const request_over& r) -> std::int64_t { return r.result.executor; }},
+    {"decode_executor", "1", "executor that went on after the first token",
+     [](const request_over& r) -> std::int64_t { return r.result.decode_executor; }},
     {"input_tokens", "tokens", "length of the prompt",
      [](const request_over& r) -> std::int64_t { return r.input_tokens; }},
     {"output_tokens", "tokens", "length of the answer",
@@ -99,7 +101,7 @@ const integer_of<request_over> request_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.result.resumed_tokens; }},
     {"preemptions", "1", "times preempted",
      [](const request_over& r) -> std::int64_t { return r.result.preemptions; }},
-    {"moved_bytes", "bytes", "KV loaded from lower tiers for it",
+    {"moved_bytes", "bytes", "KV loaded from lower tiers for it, or handed over",
      [](const request_over& r) -> std::int64_t { return r.result.loaded_bytes; }},
     {"routable_tokens", "tokens",
      "leading prompt tokens that some executor held when the router decided; 0 where routers "

@@ -25,6 +25,12 @@ void send_to_all(caf::event_based_actor& sender, const std::vector<caf::actor>& 
 
 routing_needs needs_of_routing(const contender_plan& plan) {
   routing_needs needs = registry<routing_entry>::find(plan.routing.name, "policies.routing").needs;
+  if (plan.disaggregation.prefill_executors > 0) {
+    const policy_choice& decode = plan.disaggregation.routing;
+    routing_needs more = registry<routing_entry>::find(decode.name, "policies.routing").needs;
+    needs.matches = needs.matches || more.matches;
+    needs.progress = needs.progress || more.progress;
+  }
   needs.matches = needs.matches || plan.routers.watch;
   return needs;
 }

@@ -101,7 +101,7 @@ void tier::start_load(const load_blocks& wanted) {
   REFRAIN_ASSERT(found != offers_.end());
   std::vector<slot_id> offered = std::move(found->second);
   offers_.erase(found);
-  load_done ended{wanted.id, wanted.attempt, wanted.executor, {}};
+  load_done ended;
   policy_->begin_request({.id = wanted.id, .now = context_.time.now()});
   for (std::uint32_t index : wanted.wanted) {
     slot_id slot = std::exchange(offered[index], no_slot);
@@ -118,28 +118,42 @@ void tier::start_load(const load_blocks& wanted) {
   }
   totals_.loaded_blocks += static_cast<std::int64_t>(ended.slots.size());
   sim_time now = context_.time.now();
-  sim_time end = link(loads_, wanted.executor).start(now, bytes(ended.slots.size()));
-  delayed_send(this, end - now, std::move(ended));
+  transfer_times times = link(loads_, wanted.executor).start(now, bytes(ended.slots.size()));
+  send(context_.executors[wanted.executor], load_started{wanted.id, wanted.attempt, index_, times});
+  delayed_send(this, times.end - now, std::move(ended));
 }
 
 void tier::end_load(const load_done& ended) {
   for (std::size_t i = ended.slots.size(); i-- > 0;) {
     cache_.unpin(ended.slots[i]);
   }
-  send(context_.executors[ended.executor], blocks_loaded{ended.id, ended.attempt, index_});
 }
 
-// Deepest blocks come first into a policy's order, so that a chain gives way from its tail.
+// Where not all can be taken, those nearest to the head are. The deepest of them come first into a
+// policy's order, so that a chain gives way from its tail.
 void tier::store(const store_blocks& batch) {
   store_done ended{batch.writer, {}};
-  for (std::size_t i = batch.keys.size(); i-- > 0;) {
-    slot_id slot = cache_.find(batch.keys[i]);
+  std::int64_t room =
+      std::min((plan().staging - staged_[batch.writer]) / block_bytes_,
+               capacity_blocks_ - cache_.resident() + cache_.unpinned());
+  std::vector<block_key> kept;
+  for (block_key key : batch.keys) {
+    if (cache_.find(key) != no_slot) {
+      kept.push_back(key);
+    } else if (room > 0) {
+      kept.push_back(key);
+      --room;
+    } else {
+      ++totals_.dropped_blocks;
+    }
+  }
+  for (std::size_t i = kept.size(); i-- > 0;) {
+    slot_id slot = cache_.find(kept[i]);
     if (slot != no_slot) {
-      policy_->on_hit(slot, {.key = batch.keys[i]});
+      policy_->on_hit(slot, {.key = kept[i]});
       continue;
     }
-    slot =
-        staged_[batch.writer] + block_bytes_ <= plan().staging ? store_one(batch.keys[i]) : no_slot;
+    slot = store_one(kept[i]);
     if (slot == no_slot) {
       ++totals_.dropped_blocks;
       continue;
@@ -151,7 +165,7 @@ void tier::store(const store_blocks& batch) {
     return;
   }
   sim_time now = context_.time.now();
-  sim_time end = link(stores_, batch.writer).start(now, bytes(ended.slots.size()));
+  sim_time end = link(stores_, batch.writer).start(now, bytes(ended.slots.size())).end;
   delayed_send(this, end - now, std::move(ended));
 }
 

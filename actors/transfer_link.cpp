@@ -16,18 +16,19 @@ std::size_t transfer_link::first_free() const {
                                   channels_.begin());
 }
 
-sim_time transfer_link::estimate(sim_time now, byte_count bytes) const {
+transfer_times transfer_link::estimate(sim_time now, byte_count bytes) const {
   sim_time begin = std::max(now, channels_[first_free()]);
   std::int64_t pieces = (bytes + speed_.piece - 1) / speed_.piece;
   sim_time ready = begin + speed_.latency + pieces * speed_.piece_overhead;
-  return std::max(ready, wire_) + from_seconds(static_cast<double>(bytes) / speed_.bytes_per_s);
+  sim_time first = std::max(ready, wire_);
+  return {first, first + from_seconds(static_cast<double>(bytes) / speed_.bytes_per_s)};
 }
 
-sim_time transfer_link::start(sim_time now, byte_count bytes) {
-  sim_time end = estimate(now, bytes);
-  channels_[first_free()] = end;
-  wire_ = end;
-  return end;
+transfer_times transfer_link::start(sim_time now, byte_count bytes) {
+  transfer_times times = estimate(now, bytes);
+  channels_[first_free()] = times.end;
+  wire_ = times.end;
+  return times;
 }
 
 }  // namespace refrain

@@ -20,16 +20,22 @@ struct link_speed {
   std::int64_t concurrency = 1;  ///< transfers that set up and run at once
 };
 
+/// When a transfer has the wire.
+struct transfer_times {
+  sim_time first_byte{0};
+  sim_time end{0};
+};
+
 /// One direction of a link.
 class transfer_link {
  public:
   transfer_link() : transfer_link{link_speed{}} {}
   explicit transfer_link(const link_speed& speed);
 
-  /// When a transfer of `bytes` that is asked for at `now` would end.
-  sim_time estimate(sim_time now, byte_count bytes) const;
-  /// Starts it; returns when it ends.
-  sim_time start(sim_time now, byte_count bytes);
+  /// How a transfer of `bytes` that is asked for at `now` would go.
+  transfer_times estimate(sim_time now, byte_count bytes) const;
+  /// Starts it.
+  transfer_times start(sim_time now, byte_count bytes);
 
  private:
   std::size_t first_free() const;

@@ -14,6 +14,7 @@
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
 #include "refrain_version.hpp"
+#include "scenarios/disaggregation.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
 #include "scenarios/tiers.hpp"
@@ -61,8 +62,13 @@ void describe_policy(const policy_choice& choice, std::string_view key,
 bool is_idle_tier(std::string_view key, const contender_plan& plan) {
   bool of_tier = key.starts_with("tiers.") && !key.starts_with("tiers.gpu.");
   return of_tier && std::ranges::none_of(plan.tiers, [key](const tier_plan& tier) {
-           return key == "tiers.wait" || key.starts_with("tiers." + tier.name + ".");
+           return key == "tiers.wait" || key == "tiers.overlap" ||
+                  key.starts_with("tiers." + tier.name + ".");
          });
+}
+
+bool is_idle_link(std::string_view key, const contender_plan& plan) {
+  return plan.disaggregation.prefill_executors == 0 && key.starts_with("disaggregation.");
 }
 
 class run_loader {
@@ -175,7 +181,9 @@ class run_loader {
     plan.fast_forward = settings.boolean("execution.fast_forward");
     plan.sample_every = settings.time("results.sample_every");
     plan.tiers = tiers_of(settings, needs_of(plan.eviction));
+    plan.disaggregation = disaggregation_of(settings, plan.executors, plan.tensor_parallel);
     plan.waiting = wait_of(settings.text("tiers.wait"));
+    plan.overlap = settings.boolean("tiers.overlap");
     plan.executors_per_node = std::max<std::int64_t>(
         settings.integer("hardware.gpus_per_node") / plan.tensor_parallel, 1);
     plan.blocks = blocks(settings, plan);
@@ -186,6 +194,11 @@ class run_loader {
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
     check_sessions(settings, "policies.routing", plan.routing,
                    needs_of_routing(plan.routing).sessions);
+    if (plan.disaggregation.prefill_executors > 0) {
+      const policy_choice& decode = plan.disaggregation.routing;
+      check_sessions(settings, "disaggregation.policies.routing", decode,
+                     needs_of_routing(decode).sessions);
+    }
     const workload_survey& counts = survey(plan.keys, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
@@ -308,7 +321,7 @@ class run_loader {
     contender_description& about = plan_.description.contenders.emplace_back();
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
-      if (!rule.per_contender || is_idle_tier(rule.key, plan)) {
+      if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {
@@ -326,6 +339,10 @@ class run_loader {
     }
     describe_policy(plan.batching, "policies.batching", about.parameters);
     describe_policy(plan.routing, "policies.routing", about.parameters);
+    if (plan.disaggregation.prefill_executors > 0) {
+      describe_policy(plan.disaggregation.routing, "disaggregation.policies.routing",
+                      about.parameters);
+    }
   }
 
   void describe_bounds() {

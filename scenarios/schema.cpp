@@ -56,14 +56,16 @@ void add_tier_rules(std::vector<setting_rule>& all, std::string_view tier) {
                  0,
                  0,
                  {"demote", "through", "selective"}});
-  all.push_back({key("load"),
-                 choice,
-                 "auto",
-                 "auto: loaded or computed, whichever is expected to be done first",
-                 true,
-                 0,
-                 0,
-                 {"auto", "always"}});
+  all.push_back(
+      {key("load"),
+       choice,
+       "auto",
+       "auto: loaded or computed, whichever is expected to be done first; split: the head is "
+       "computed while the tail is loaded",
+       true,
+       0,
+       0,
+       {"auto", "always", "split"}});
   all.push_back({key("policies.eviction"), policy, "", "instead of policies.eviction", true});
 }
 
@@ -210,6 +212,19 @@ std::vector<setting_rule> make_rules() {
        1024},
       {"hardware.host_overhead", duration, "0", "host time of an iteration", true, 0, 3600},
 
+      {"disaggregation.prefill_gpus", integer, "0",
+       "GPUs that only prefill, the others only decode; 0 = all do both", true, 0, 4095},
+      {"disaggregation.bandwidth", bandwidth, "50GB/s", "of each prefill executor to the others",
+       true, 1, 1e15},
+      {"disaggregation.latency", duration, "10us", "before the first byte of a hand-over", true, 0,
+       3600},
+      {"disaggregation.overhead", duration, "0", "for each piece of a hand-over", true, 0, 3600},
+      {"disaggregation.piece", bytes, "2MiB", "bytes of a piece", true, 1, 9e18},
+      {"disaggregation.concurrency", integer, "4", "hand-overs at once from one executor", true, 1,
+       1e6},
+      {"disaggregation.policies.routing", policy, "least_loaded",
+       "which executor decodes a request", true},
+
       {"tiers.gpu.share", share, "90%", "of the memory, weights and activations included", true},
       {"tiers.gpu.blocks", integer, "", "KV blocks of an executor, instead of a share", true, 1,
        9e15},
@@ -223,6 +238,8 @@ std::vector<setting_rule> make_rules() {
        0,
        0,
        {"auto", "wait", "best_effort"}},
+      {"tiers.overlap", boolean, "false",
+       "a load may end layer by layer beside the first iteration that uses it", true},
 
       {"policies.reuse", policy, "prefix", "which cached KV a request takes", true},
       {"policies.eviction", policy, "lru", "which cached block gives way", true},

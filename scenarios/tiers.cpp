@@ -48,7 +48,10 @@ class tier_reader {
     plan.write = write == "demote"    ? tier_write::demote
                  : write == "through" ? tier_write::through
                                       : tier_write::selective;
-    plan.loading = settings_.text(key("load")) == "auto" ? tier_load::automatic : tier_load::always;
+    const std::string& load = settings_.text(key("load"));
+    plan.loading = load == "auto"     ? tier_load::automatic
+                   : load == "always" ? tier_load::always
+                                      : tier_load::split;
     plan.eviction = eviction();
     return plan;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/transfer_link.hpp"
+#include "gpu/cost_model/cost_model.hpp"
 #include "tests/actors/run_fixture.hpp"
 
 namespace refrain {
@@ -56,17 +57,17 @@ TEST(a_transfer_link, serialises_bytes_and_overlaps_set_up) {
                      .latency = from_seconds(1),
                      .piece = byte_count{1000},
                      .concurrency = 2}};
-  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}), from_seconds(2));
-  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}), from_seconds(3));
+  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}).end, from_seconds(2));
+  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}).end, from_seconds(3));
   // Both channels are busy until then; the third sets up after the first is free.
-  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}), from_seconds(4));
+  EXPECT_EQ(two.start(sim_time{0}, byte_count{1000}).end, from_seconds(4));
 }
 
 TEST(a_transfer_link, pays_for_each_piece) {
   transfer_link l{
       {.bytes_per_s = 1000, .piece_overhead = from_seconds(0.5), .piece = byte_count{100}}};
-  EXPECT_EQ(l.estimate(sim_time{0}, byte_count{1000}), from_seconds(6));
-  EXPECT_EQ(l.estimate(sim_time{0}, byte_count{50}), from_seconds(0.55));
+  EXPECT_EQ(l.estimate(sim_time{0}, byte_count{1000}).end, from_seconds(6));
+  EXPECT_EQ(l.estimate(sim_time{0}, byte_count{50}).end, from_seconds(0.55));
 }
 
 TEST_F(with_tiers, a_host_tier_lowers_recomputed_tokens_and_time_to_first_token) {
@@ -141,9 +142,132 @@ TEST_F(with_tiers, a_prefix_longer_than_the_tier_above_is_found_as_far_as_both_h
   EXPECT_EQ(by_request<std::int64_t>(t, "hit_tokens_host")[2], 160);
 }
 
+// Two prompts by turns, so that GPU memory forgets one while it serves the other.
+contender_plan forgetful_plan() {
+  contender_plan p = small_plan(650, 16, "prefix", "lru");
+  p.batching = testing::choose<batching_entry>("fcfs");
+  p.sample_every = from_seconds(1000);
+  return p;
+}
+
+TEST_F(with_tiers, a_load_that_overlaps_ends_one_layer_before_the_first_token) {
+  small_workload w = returning_prompts(2, 2, 400);
+  for (request& r : w.rows) {
+    r.input_tokens += token_count{1000};  // to compute behind what is loaded
+  }
+  contender_plan p = forgetful_plan();
+  p.tiers = {host(2'000, 8e9, p)};
+  p.tiers[0].loading = tier_load::always;
+  table one_after_the_other = run(w.plan(), p);
+  p.overlap = true;
+  table together = run(w.plan(), p);
+  auto blocks = by_request<std::int64_t>(together, "hit_tokens_host")[2] / 16;
+  ASSERT_GT(blocks, 100);
+  double load = to_seconds(transfer_link{p.tiers[0].load}
+                               .estimate(sim_time{0}, byte_count{blocks * p.block_bytes()})
+                               .end);
+  cost_model gpu{p.gpu, p.model, 1, p.host_overhead};
+  batch rest;
+  rest.prefill.push_back({token_count{1000}, token_count{6400}});
+  double compute = to_seconds(gpu.iteration(rest));
+  ASSERT_GT(load, compute);
+  auto layers = static_cast<double>(p.model.layers);
+  EXPECT_NEAR(by_request<double>(one_after_the_other, "ttft_s")[2], load + compute, 2e-9);
+  EXPECT_NEAR(by_request<double>(together, "ttft_s")[2], load + compute / layers, 2e-9);
+  EXPECT_EQ(by_request<std::int64_t>(one_after_the_other, "hit_tokens"),
+            by_request<std::int64_t>(together, "hit_tokens"));
+}
+
+TEST_F(with_tiers, a_split_computes_the_head_while_the_tail_is_loaded) {
+  small_workload w = returning_prompts(2, 2, 600);
+  contender_plan p = forgetful_plan();
+  table alone = run(w.plan(), p);
+  p.tiers = {host(2'000, 3e9, p)};
+  p.tiers[0].staging = byte_count{std::int64_t{4} << 30};
+  p.tiers[0].loading = tier_load::always;
+  table loaded = run(w.plan(), p);
+  p.tiers[0].loading = tier_load::split;
+  table split = run(w.plan(), p);
+  double computing = by_request<double>(alone, "ttft_s")[2];
+  double loading = by_request<double>(loaded, "ttft_s")[2];
+  double both = by_request<double>(split, "ttft_s")[2];
+  EXPECT_LT(both, 0.8 * std::min(computing, loading));
+  auto hits = by_request<std::int64_t>(split, "hit_tokens_host")[2];
+  EXPECT_GT(hits, 1000);
+  EXPECT_LT(hits, by_request<std::int64_t>(loaded, "hit_tokens_host")[2] - 1000);
+  EXPECT_EQ(hits, by_request<std::int64_t>(split, "moved_bytes")[2] / p.block_bytes() * 16 - 1);
+  EXPECT_EQ(by_request<std::int64_t>(split, "lost_tokens_load_slower")[2],
+            by_request<std::int64_t>(split, "computed_tokens")[2] - 1);
+  EXPECT_EQ(by_request<std::int64_t>(split, "lost_tokens_last_token")[2], 1);
+}
+
+TEST_F(with_tiers, what_a_cut_load_has_brought_is_used) {
+  small_workload w = returning_prompts(3, 2, 300);
+  // The first comes back while another prompt is computed, and enters right after that.
+  request busy = w.rows[1];
+  busy.session = session_id{9};
+  busy.blocks.resize(1);
+  busy.blocks[0] = block_key{99};
+  busy.arrival = w.rows[3].arrival - from_seconds(0.001);
+  busy.input_tokens = token_count{4000};
+  w.rows.insert(w.rows.begin() + 3, busy);
+  for (std::size_t i = 0; i < w.rows.size(); ++i) {
+    w.rows[i].id = request_id{i};
+  }
+  contender_plan p = small_plan(560, 16, "prefix", "lru");
+  p.batching = testing::choose<batching_entry>("fcfs");
+  p.tiers = {host(2'000, 2e9, p)};
+  p.tiers[0].loading = tier_load::always;
+  table all = run(w.plan(), p);
+  p.waiting = load_wait::best_effort;
+  table part = run(w.plan(), p);
+  auto whole = by_request<std::int64_t>(all, "hit_tokens_host")[4];
+  auto cut = by_request<std::int64_t>(part, "hit_tokens_host")[4];
+  EXPECT_GT(cut, 0);
+  EXPECT_LT(cut, whole);
+  EXPECT_EQ(by_request<std::int64_t>(part, "moved_bytes")[4],
+            by_request<std::int64_t>(all, "moved_bytes")[4]);
+  EXPECT_GT(by_request<std::int64_t>(part, "lost_tokens_load_slower")[4], 0);
+}
+
+TEST_F(with_tiers, two_requests_that_want_the_same_blocks_load_them_once) {
+  small_workload w = returning_prompts(2, 3, 300);
+  w.rows[4].arrival = w.rows[2].arrival;
+  std::swap(w.rows[3], w.rows[4]);
+  w.rows[4].arrival = w.rows[5].arrival = from_seconds(10);
+  for (std::size_t i = 0; i < w.rows.size(); ++i) {
+    w.rows[i].id = request_id{i};
+  }
+  contender_plan p = small_plan(500, 16, "prefix", "lru");
+  p.batching = testing::choose<batching_entry>("fcfs");
+  p.tiers = {host(2'000, 10e9, p)};
+  p.tiers[0].loading = tier_load::always;
+  table t = run(w.plan(), p);
+  auto moved = by_request<std::int64_t>(t, "moved_bytes");
+  EXPECT_GT(moved[2], 0);
+  EXPECT_EQ(moved[3], 0);
+  EXPECT_EQ(by_request<std::int64_t>(t, "hit_tokens")[3],
+            by_request<std::int64_t>(t, "input_tokens")[3] - 1);
+}
+
+TEST_F(with_tiers, where_staging_is_short_the_blocks_nearest_to_the_head_are_kept) {
+  small_workload w = returning_prompts(2, 2, 100);
+  contender_plan p = small_plan(101, 16, "prefix", "lru");
+  p.batching = testing::choose<batching_entry>("fcfs");
+  p.tiers = {host(2'000, 50e9, p)};
+  p.tiers[0].loading = tier_load::always;
+  p.tiers[0].staging = byte_count{30 * p.block_bytes()};
+  table t = run(w.plan(), p);
+  // GPU memory keeps the first block of the first prompt.
+  EXPECT_EQ(by_request<std::int64_t>(t, "hit_blocks")[2], 31);
+  p.tiers[0].staging = byte_count{1000 * p.block_bytes()};
+  p.tiers[0].capacity = byte_count{30 * p.block_bytes()};
+  EXPECT_EQ(by_request<std::int64_t>(run(w.plan(), p), "hit_blocks")[2], 30);
+}
+
 TEST_F(with_tiers, every_run_ends_with_tiny_capacities_and_everything_pinned) {
   const std::string policies[] = {"lru", "fifo", "lfu"};
-  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 40u : 200u); ++seed) {
+  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 60u : 400u); ++seed) {
     SCOPED_TRACE(seed);
     small_workload w = random_chains(seed, 30, 4, 60, 0.002);
     contender_plan p =
@@ -152,7 +276,8 @@ TEST_F(with_tiers, every_run_ends_with_tiny_capacities_and_everything_pinned) {
     random_stream draws{seed, "tiers"};
     p.tiers = {host(static_cast<std::int64_t>(draws.below(30)),
                     1e6 * static_cast<double>(1 + draws.below(100'000)), p)};
-    p.tiers[0].loading = draws.below(2) == 0 ? tier_load::always : tier_load::automatic;
+    p.tiers[0].loading = static_cast<tier_load>(draws.below(3));
+    p.overlap = draws.below(2) == 0;
     p.tiers[0].write = static_cast<tier_write>(draws.below(3));
     p.tiers[0].staging = byte_count{static_cast<std::int64_t>(draws.below(6)) * p.block_bytes()};
     p.tiers[0].load.concurrency = 1 + static_cast<std::int64_t>(draws.below(3));
@@ -162,7 +287,7 @@ TEST_F(with_tiers, every_run_ends_with_tiny_capacities_and_everything_pinned) {
       remote.kind = tier_kind::remote;
       remote.name = "remote";
       remote.own_links = remote.per_node = false;
-      remote.loading = tier_load::always;
+      remote.loading = static_cast<tier_load>(draws.below(3));
       p.tiers.push_back(remote);
     }
     table windows = run(w.plan(), p);
