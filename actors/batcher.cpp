@@ -79,7 +79,8 @@ void batcher::serve_running() {
     if (may_use_load(r, r.computed)) {
       use_load(r);
     }
-    token_count tokens = next_chunk(r, r.computed);
+    std::int64_t goal = r.load.open ? r.load.from : r.total();
+    token_count tokens{std::min<std::int64_t>(goal - r.computed, left_)};
     if (tokens == 0) {
       continue;  // its load takes longer than what is computed beside it
     }
@@ -111,6 +112,17 @@ bool batcher::give_up_load_behind(std::size_t place) {
   return false;
 }
 
+// Whether what the candidate lacks is in the hands of loads behind it.
+bool batcher::loads_behind_tie_up(const kv_match& found, token_count upto) const {
+  std::vector<const sequence*> holders;
+  for (std::size_t i = passed_ + 1; i < waiting_.size(); ++i) {
+    if (!waiting_[i]->kv.blocks.empty()) {
+      holders.push_back(&waiting_[i]->kv);
+    }
+  }
+  return !holders.empty() && kv_.would_fit_without(holders, waiting_[passed_]->kv, found, upto);
+}
+
 void batcher::preempt_last() {
   std::unique_ptr<live_request> last = std::move(running_.back());
   running_.pop_back();
@@ -138,19 +150,21 @@ bool batcher::admit() {
   live_request& r = *waiting_[passed_];
   bool holds = !r.kv.blocks.empty();
   kv_match found = holds ? kv_.held(r.kv, r.total()) : kv_.match(r.kv, r.total());
-  if (may_use_load(r, found.tokens)) {
-    r.load.open = false;
+  bool uses_load = may_use_load(r, found.tokens);
+  if (uses_load) {
     found.blocks = static_cast<std::int64_t>(r.load.tier_of.size());
     found.tokens = std::min(r.load.to, token_count{r.total() - 1});
   }
-  token_count tokens = next_chunk(r, found.tokens);
+  bool stops_at_load = r.load.open && !uses_load;
+  std::int64_t goal = stops_at_load ? r.load.from : r.total();
+  token_count tokens{std::min<std::int64_t>(goal - found.tokens, left_)};
   REFRAIN_ASSERT(tokens > 0);
   token_count upto = found.tokens + tokens;
-  while (!(holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now_))) {
-    if (!give_up_load_behind_candidate()) {
-      return false;
-    }
+  auto enter = [&] { return holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now_); };
+  if (!enter_before_loads(holds ? kv_match{} : found, upto, enter)) {
+    return false;
   }
+  r.load.open = stops_at_load;
   r.computed = found.tokens;
   if (!r.admitted) {
     first_admission(r, found);
@@ -169,12 +183,6 @@ bool batcher::arrival_matters() const {
 
 bool batcher::may_use_load(const live_request& r, token_count computed) const {
   return r.load.open && computed >= r.load.from && now_ >= r.load.usable;
-}
-
-// Up to where a load continues, or to the next output token.
-token_count batcher::next_chunk(const live_request& r, token_count computed) const {
-  std::int64_t goal = r.load.open ? r.load.from : r.total();
-  return token_count{std::clamp<std::int64_t>(goal - computed, 0, left_)};
 }
 
 // A running request has computed its share and goes on behind what was loaded: hits that are

@@ -33,9 +33,22 @@ class batcher {
   /// Puts the candidate into the batch; false when there is no room for it, and then for nobody
   /// behind it.
   bool admit();
-  /// The newest request behind the candidate that waits with blocks taken for a load gives them up;
-  /// false where there is none.
-  bool give_up_load_behind_candidate() { return give_up_load_behind(passed_ + 1); }
+  /// Makes `enter` (which takes blocks for the candidate up to `upto` tokens, or says false) come
+  /// true: requests behind it that wait with blocks taken for a load give them up, the newest
+  /// first, if that makes enough room, and else nobody does.
+  template <class Enter>
+  bool enter_before_loads(const kv_match& found, token_count upto, Enter&& enter) {
+    if (enter()) {
+      return true;
+    }
+    bool enough = loads_behind_tie_up(found, upto);
+    while (enough && give_up_load_behind(passed_ + 1)) {
+      if (enter()) {
+        return true;
+      }
+    }
+    return false;
+  }
   /// Whether the newest arrival is the only waiting request that has no blocks yet.
   bool newest_is_next() const;
   /// Passes over the candidate: it waits for a load.
@@ -85,10 +98,10 @@ class batcher {
  private:
   void serve_running();
   bool give_up_load_behind(std::size_t place);
+  bool loads_behind_tie_up(const kv_match& found, token_count upto) const;
   void preempt_last();
   void schedule(live_request& r, token_count tokens);
   bool may_use_load(const live_request& r, token_count computed) const;
-  token_count next_chunk(const live_request& r, token_count computed) const;
   void use_load(live_request& r);
   void first_admission(live_request& r, const kv_match& found);
   void count_tier_hits(live_request& r, token_count from, token_count to) const;

@@ -40,11 +40,12 @@ bool routers_may_be_stale(const router_plan& routers) {
   return routers.delay > sim_time{0} || routers.poll > sim_time{0};
 }
 
-void spawn_cast(caf::actor_system& system, contender_context& context, contender_writer results) {
+void spawn_cast(caf::actor_system& system, contender_context& context,
+                const recorder_maker& record) {
   if (needs_of_routing(context.plan).matches && routers_may_be_stale(context.plan.routers)) {
     context.truth = std::make_unique<key_view>(static_cast<std::size_t>(context.plan.executors));
   }
-  context.recorder = system.spawn<recorder>(&context, results);
+  context.recorder = record(system, context);
   spawn_tiers(system, context);
   for (std::int64_t i = 0; i < context.plan.executors; ++i) {
     context.executors.push_back(system.spawn<executor>(&context, static_cast<std::uint32_t>(i)));
@@ -124,6 +125,14 @@ void dismiss_cast(contender_context& context) {
 
 void run_contender(const workload_plan& workload, const contender_plan& plan,
                    contender_writer results, contender_control& control) {
+  auto record = [&results](caf::actor_system& system, contender_context& context) {
+    return system.spawn<recorder>(&context, results);
+  };
+  run_contender(workload, plan, record, control);
+}
+
+void run_contender(const workload_plan& workload, const contender_plan& plan,
+                   const recorder_maker& record, contender_control& control) {
   caf::actor_system_config config;
   timeline::install(config);
   run_monitor monitor;
@@ -132,7 +141,7 @@ void run_contender(const workload_plan& workload, const contender_plan& plan,
   system.await_actors_before_shutdown(false);
   contender_context context{workload, plan, control, timeline::of(system), monitor};
   try {
-    spawn_cast(system, context, results);
+    spawn_cast(system, context, record);
     play(context);
   } catch (...) {
     context.time.clock().cancel_all();

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <caf/fwd.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,9 +27,18 @@ class interrupted : public std::runtime_error {
   interrupted() : std::runtime_error{"interrupted"} {}
 };
 
+struct contender_context;
+
+/// Makes the actor that is told of every request_over, executor_sample and tier_summary, and that
+/// counts the first in control.finished; close_books is the last it hears.
+using recorder_maker = std::function<caf::actor(caf::actor_system&, contender_context&)>;
+
 /// Runs the contender and writes its tables (requests, executors, tiers, totals; see
 /// analysis/schema.md). Throws run_error with the words of the actor that failed, or `interrupted`.
 void run_contender(const workload_plan& workload, const contender_plan& plan,
                    contender_writer results, contender_control& control);
+/// The same with a recorder of one's own.
+void run_contender(const workload_plan& workload, const contender_plan& plan,
+                   const recorder_maker& record, contender_control& control);
 
 }  // namespace refrain

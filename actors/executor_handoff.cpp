@@ -55,12 +55,8 @@ bool executor::begin_handoff(live_request& r) {
 }
 
 bool executor::make_room_for_handoff(live_request& r) {
-  while (!begin_handoff(r)) {
-    if (!batcher_.give_up_load_behind_candidate()) {
-      return false;
-    }
-  }
-  return true;
+  return batcher_.enter_before_loads(kv_.match(r.kv, r.total()), r.kv.input_tokens,
+                                     [&] { return begin_handoff(r); });
 }
 
 // The prefill executor's side.

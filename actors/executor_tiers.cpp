@@ -198,6 +198,10 @@ void executor::begin_load(live_request& r, load_choice& choice, std::size_t from
   }
   load.from = from == 0 ? token_count{0} : kv_.end_of(r.kv, from - 1);
   load.to = kv_.end_of(r.kv, choice.tier_of.size() - 1);
+  // Blocks are taken that a request in front may want to enter with the next batch.
+  if (planned_ > 0) {
+    shorten_window();
+  }
   load.declined = choice.tier_of;
   load.tier_of = std::move(choice.tier_of);
   kv_.expect_from(r.kv, from);

@@ -183,6 +183,29 @@ bool kv_manager::has_room(std::int64_t need, bool copy, std::uint32_t other_user
   return need + (copy && other_users > 0 ? 1 : 0) <= obtainable();
 }
 
+bool kv_manager::would_fit_without(const std::vector<const sequence*>& others, const sequence& s,
+                                   const kv_match& found, token_count upto) const {
+  std::int64_t freed = 0;
+  absl::flat_hash_map<slot_id, std::uint32_t> pins;
+  for (const sequence* other : others) {
+    for (const held_block& held : other->blocks) {
+      if (held.slot == no_slot) {
+        ++freed;
+      } else if (++pins[held.slot] == cache_.pins_of(held.slot)) {
+        ++freed;
+      }
+    }
+  }
+  for (std::int64_t i = 0; i < found.blocks; ++i) {
+    slot_id slot = visible_slot(s, static_cast<std::size_t>(i));
+    auto given_up = slot == no_slot ? pins.end() : pins.find(slot);
+    if (given_up != pins.end() && given_up->second == cache_.pins_of(slot)) {
+      --freed;  // it would be taken again at once
+    }
+  }
+  return needed(s, found, upto) <= obtainable() + freed;
+}
+
 void kv_manager::copy_short_block(sequence& s, std::int64_t need) {
   held_block& last = s.blocks.back();
   if (obtainable() > need) {

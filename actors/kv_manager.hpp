@@ -124,6 +124,10 @@ class kv_manager {
   /// The request is preempted with `computed` tokens: as finish, but it may reclaim its private
   /// blocks.
   void preempt(sequence& s, token_count computed);
+  /// Whether `admit` (or `grow`, with nothing found, where the request has blocks) would have room
+  /// if these other requests gave up all their blocks.
+  bool would_fit_without(const std::vector<const sequence*>& others, const sequence& s,
+                         const kv_match& found, token_count upto) const;
   /// Tokens that fit into the request's blocks.
   token_count room(const sequence& s) const {
     return token_count{static_cast<std::int64_t>(s.blocks.size()) * settings_.block_tokens};

@@ -133,9 +133,8 @@ void tier::end_load(const load_done& ended) {
 // policy's order, so that a chain gives way from its tail.
 void tier::store(const store_blocks& batch) {
   store_done ended{batch.writer, {}};
-  std::int64_t room =
-      std::min((plan().staging - staged_[batch.writer]) / block_bytes_,
-               capacity_blocks_ - cache_.resident() + cache_.unpinned());
+  std::int64_t room = std::min((plan().staging - staged_[batch.writer]) / block_bytes_,
+                               capacity_blocks_ - cache_.resident() + cache_.unpinned());
   std::vector<block_key> kept;
   for (block_key key : batch.keys) {
     if (cache_.find(key) != no_slot) {

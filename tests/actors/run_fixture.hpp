@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <caf/all.hpp>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "actors/contender.hpp"
+#include "actors/context.hpp"
+#include "actors/messages.hpp"
 #include "analysis/results_reader.hpp"
 #include "policies/batching.hpp"
 #include "policies/eviction.hpp"
@@ -143,6 +146,54 @@ class run_test : public ::testing::Test {
 
   std::filesystem::path folder_;
 };
+
+/// Keeps what a recorder would write.
+class memory_recorder final : public caf::event_based_actor {
+ public:
+  memory_recorder(caf::actor_config& config, contender_control* control,
+                  std::vector<request_over>* rows, std::vector<tier_summary>* tiers)
+      : caf::event_based_actor{config}, control_{*control}, rows_{*rows}, tiers_{*tiers} {}
+
+ protected:
+  caf::behavior make_behavior() override {
+    return {[this](const request_over& row) {
+              rows_.push_back(row);
+              control_.finished.fetch_add(1);
+            },
+            [](const executor_sample&) {},
+            [this](const tier_summary& row) { tiers_.push_back(row); }, [](close_books) {}};
+  }
+
+ private:
+  contender_control& control_;
+  std::vector<request_over>& rows_;
+  std::vector<tier_summary>& tiers_;
+};
+
+/// What a run without files left.
+struct quick_results {
+  std::vector<request_over> rows;  ///< in order of completion
+  std::vector<tier_summary> tiers;
+};
+
+/// A run without files: many of them take little time.
+inline quick_results quick_run(const workload_plan& workload, const contender_plan& plan) {
+  quick_results results;
+  contender_control control;
+  auto record = [&](caf::actor_system& system, contender_context&) {
+    return system.spawn<memory_recorder>(&control, &results.rows, &results.tiers);
+  };
+  run_contender(workload, plan, record, control);
+  return results;
+}
+
+/// Whether two runs answered the same requests in the same order and at the same nanoseconds.
+inline bool same_times(const quick_results& a, const quick_results& b) {
+  return std::ranges::equal(a.rows, b.rows, [](const request_over& x, const request_over& y) {
+    return x.id == y.id && x.result.first_token == y.result.first_token &&
+           x.result.finished == y.result.finished && x.result.refused == y.result.refused;
+  });
+}
 
 inline std::int64_t sum(const table& t, std::string_view column) {
   std::int64_t total = 0;

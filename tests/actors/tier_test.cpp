@@ -9,7 +9,10 @@ namespace refrain {
 namespace {
 
 using testing::by_request;
+using testing::quick_results;
+using testing::quick_run;
 using testing::random_chains;
+using testing::same_times;
 using testing::small_plan;
 using testing::small_workload;
 using testing::sum;
@@ -267,7 +270,7 @@ TEST_F(with_tiers, where_staging_is_short_the_blocks_nearest_to_the_head_are_kep
 
 TEST_F(with_tiers, every_run_ends_with_tiny_capacities_and_everything_pinned) {
   const std::string policies[] = {"lru", "fifo", "lfu"};
-  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 60u : 400u); ++seed) {
+  for (std::uint64_t seed = 0; seed < (refrain_debug_checks ? 200u : 10'000u); ++seed) {
     SCOPED_TRACE(seed);
     small_workload w = random_chains(seed, 30, 4, 60, 0.002);
     contender_plan p =
@@ -290,10 +293,10 @@ TEST_F(with_tiers, every_run_ends_with_tiny_capacities_and_everything_pinned) {
       remote.loading = static_cast<tier_load>(draws.below(3));
       p.tiers.push_back(remote);
     }
-    table windows = run(w.plan(), p);
-    EXPECT_EQ(windows.rows(), w.rows.size());
+    quick_results windows = quick_run(w.plan(), p);
+    EXPECT_EQ(windows.rows.size(), w.rows.size());
     p.fast_forward = false;
-    expect_equal_times(windows, run(w.plan(), p));
+    EXPECT_TRUE(same_times(windows, quick_run(w.plan(), p)));
   }
 }
 
