@@ -289,8 +289,8 @@ void executor::publish() {
 }
 
 void executor::remember(const kv_news& news) {
-  for (block_key key : news.filled) {
-    context_.history.held(key);
+  for (const chained_key& block : news.filled) {
+    context_.history.held(block.key);
   }
   for (const auto* gone : {&news.evicted, &news.withdrawn}) {
     for (block_key key : *gone) {

@@ -302,16 +302,17 @@ void executor::tell_tiers() {
     if (mode == tier_write::demote && i > 0) {
       continue;  // fed by the tier above
     }
-    const std::vector<block_key>& keys = mode == tier_write::demote    ? news.evicted
-                                         : mode == tier_write::through ? news.filled
-                                                                       : news.reused;
-    if (keys.empty()) {
-      continue;
-    }
-    std::vector<block_key> batch = keys;
+    std::vector<chained_key> batch;
     if (mode == tier_write::demote) {
       // Chains are evicted from the tail; a tier is told head first.
-      std::reverse(batch.begin(), batch.end());
+      for (std::size_t k = news.evicted.size(); k-- > 0;) {
+        batch.push_back({news.evicted[k], news.evicted[k]});
+      }
+    } else {
+      batch = mode == tier_write::through ? news.filled : news.reused;
+    }
+    if (batch.empty()) {
+      continue;
     }
     send(tiers_[i], store_blocks{index_, std::move(batch)});
   }

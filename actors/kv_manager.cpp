@@ -6,6 +6,14 @@
 
 namespace refrain {
 
+namespace {
+
+chained_key chained(const sequence& s, std::size_t index) {
+  return {s.keys[index], s.keys[index == 0 ? 0 : index - 1]};
+}
+
+}  // namespace
+
 kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing)
     : settings_{settings},
       sharing_{sharing},
@@ -259,7 +267,7 @@ void kv_manager::append(sequence& s) {
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
   policy_.on_hit(slot, view(s, index));
   if (settings_.tell_reused) {
-    news_.reused.push_back(s.keys[index]);
+    news_.reused.push_back(chained(s, index));
   }
   cache_.pin(slot);
   if (cache_.pins_of(slot) == 1) {
@@ -329,7 +337,7 @@ void kv_manager::fill(sequence& s, token_count upto) {
         slot != no_slot && content_[slot] != content::filled) {
       content_[slot] = content::filled;
       if (settings_.tell_filled) {
-        news_.filled.push_back(s.keys[s.filled]);
+        news_.filled.push_back(chained(s, s.filled));
       }
     }
     ++s.filled;

@@ -45,11 +45,17 @@ enum class block_state : std::uint8_t {
   unnamed    ///< it has no key
 };
 
+/// A block and the one before it in its chain; the first of a chain stands before itself.
+struct chained_key {
+  block_key key;
+  block_key parent;
+};
+
 /// What happened to findable blocks since it was last read, where it is collected.
 struct kv_news {
   std::vector<block_key> evicted;
-  std::vector<block_key> filled;
-  std::vector<block_key> reused;
+  std::vector<chained_key> filled;
+  std::vector<chained_key> reused;
   std::vector<block_key> withdrawn;  ///< became private to the only request that used it
 
   void clear() {

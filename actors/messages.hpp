@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/key_view.hpp"
+#include "actors/kv_manager.hpp"
 #include "actors/lost_tokens.hpp"
 #include "actors/transfer_link.hpp"
 #include "traces/request.hpp"
@@ -174,7 +175,7 @@ struct load_blocks {
   std::vector<std::uint32_t> wanted;
 };
 
-/// tier to itself: a load has ended.
+/// tier to itself: a load has ended; all blocks that were offered for it, in order of the chain.
 struct load_done {
   std::vector<slot_id> slots;
 };
@@ -195,10 +196,10 @@ struct load_progress {
 };
 
 /// executor to tier, or tier to the next one below: keep these blocks if you can. Nearest to the
-/// head first.
+/// head first; where the block before is not known, the block itself stands for it.
 struct store_blocks {
   std::uint32_t writer = 0;  ///< the executor whose link is used
-  std::vector<block_key> keys;
+  std::vector<chained_key> blocks;
 };
 
 /// tier to itself: a store has ended.

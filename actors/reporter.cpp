@@ -49,8 +49,8 @@ void reporter::tell_blocks(const kv_news& news) {
       gathered_.push_back({key, false});
     }
   }
-  for (block_key key : news.filled) {
-    gathered_.push_back({key, true});
+  for (const chained_key& block : news.filled) {
+    gathered_.push_back({block.key, true});
   }
   if (gathered_.size() == before) {
     return;

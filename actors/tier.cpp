@@ -39,7 +39,9 @@ tier::tier(caf::actor_config& config, contender_context* context, std::uint32_t 
       capacity_blocks_{slots_of(context->plan, plan())},
       policy_{make_policy(context->plan, plan())},
       cache_{*policy_, capacity_blocks_, slots_of(context->plan, plan())},
-      written_(slots_of(context->plan, plan())) {
+      written_(slots_of(context->plan, plan())),
+      parents_(slots_of(context->plan, plan())),
+      seen_(slots_of(context->plan, plan())) {
   std::size_t links = plan().own_links ? static_cast<std::size_t>(context->plan.executors) : 1;
   loads_.assign(links, transfer_link{plan().load});
   stores_.assign(links, transfer_link{plan().store});
@@ -101,80 +103,115 @@ void tier::start_load(const load_blocks& wanted) {
   REFRAIN_ASSERT(found != offers_.end());
   std::vector<slot_id> offered = std::move(found->second);
   offers_.erase(found);
-  load_done ended;
   policy_->begin_request({.id = wanted.id, .now = context_.time.now()});
   for (std::uint32_t index : wanted.wanted) {
-    slot_id slot = std::exchange(offered[index], no_slot);
+    slot_id slot = offered[index];
     policy_->on_hit(slot, {.key = cache_.key_of(slot), .depth = index});
-    ended.slots.push_back(slot);
   }
-  for (std::size_t i = offered.size(); i-- > 0;) {
-    if (offered[i] != no_slot) {
-      cache_.unpin(offered[i]);
-    }
-  }
-  if (ended.slots.empty()) {
+  load_done ended;
+  std::ranges::copy_if(offered, std::back_inserter(ended.slots),
+                       [](slot_id slot) { return slot != no_slot; });
+  if (wanted.wanted.empty()) {
+    end_load(ended);
     return;
   }
-  totals_.loaded_blocks += static_cast<std::int64_t>(ended.slots.size());
+  totals_.loaded_blocks += static_cast<std::int64_t>(wanted.wanted.size());
   sim_time now = context_.time.now();
-  transfer_times times = link(loads_, wanted.executor).start(now, bytes(ended.slots.size()));
+  transfer_times times = link(loads_, wanted.executor).start(now, bytes(wanted.wanted.size()));
   send(context_.executors[wanted.executor], load_started{wanted.id, wanted.attempt, index_, times});
   delayed_send(this, times.end - now, std::move(ended));
 }
 
+// Tail first, as always, so that the head stays longest.
 void tier::end_load(const load_done& ended) {
-  for (std::size_t i = ended.slots.size(); i-- > 0;) {
-    cache_.unpin(ended.slots[i]);
+  unpin_from_tail(ended.slots);
+}
+
+void tier::unpin_from_tail(const std::vector<slot_id>& chain) {
+  for (std::size_t i = chain.size(); i-- > 0;) {
+    cache_.unpin(chain[i]);
   }
 }
 
-// Where not all can be taken, those nearest to the head are. The deepest of them come first into a
-// policy's order, so that a chain gives way from its tail.
+// The resident blocks before this one in its chain, the nearest last: pinned, to be unpinned by the
+// caller. A trace whose ids are no chains may lead back to where it came from.
+std::vector<slot_id> tier::pin_ancestors(const chained_key& block) {
+  std::vector<slot_id> chain;
+  block_key before = block.key;
+  block_key at = block.parent;
+  ++walk_;
+  for (slot_id slot; at != before && (slot = cache_.find(at)) != no_slot && seen_[slot] != walk_;) {
+    seen_[slot] = walk_;
+    cache_.pin(slot);
+    chain.push_back(slot);
+    before = at;
+    at = parents_[slot];
+  }
+  std::ranges::reverse(chain);
+  return chain;
+}
+
+// A chain comes in pieces, from the head on. What is here of it already must not give way for its
+// own tail, and where not all can be taken the blocks nearest to the head are: without the block
+// before it, as far as that is known, a block is of no use.
 void tier::store(const store_blocks& batch) {
-  store_done ended{batch.writer, {}};
+  std::vector<std::vector<slot_id>> in_use;
+  std::vector<const chained_key*> missing;
+  for (const chained_key& block : batch.blocks) {
+    if (slot_id slot = cache_.find(block.key); slot != no_slot) {
+      policy_->on_hit(slot, {.key = block.key});
+      cache_.pin(slot);
+      in_use.push_back({slot});
+      continue;
+    }
+    bool goes_on = !missing.empty() && missing.back()->key == block.parent;
+    bool orphan = !goes_on && block.parent != block.key && cache_.find(block.parent) == no_slot;
+    if (orphan) {
+      ++totals_.dropped_blocks;
+      continue;
+    }
+    if (!goes_on) {
+      in_use.push_back(pin_ancestors(block));
+    }
+    missing.push_back(&block);
+  }
   std::int64_t room = std::min((plan().staging - staged_[batch.writer]) / block_bytes_,
                                capacity_blocks_ - cache_.resident() + cache_.unpinned());
-  std::vector<block_key> kept;
-  for (block_key key : batch.keys) {
-    if (cache_.find(key) != no_slot) {
-      kept.push_back(key);
-    } else if (room > 0) {
-      kept.push_back(key);
-      --room;
+  auto taken = std::min(missing.size(), static_cast<std::size_t>(std::max<std::int64_t>(room, 0)));
+  totals_.dropped_blocks += static_cast<std::int64_t>(missing.size() - taken);
+  missing.resize(taken);
+  store_done ended{batch.writer, {}};
+  for (const chained_key* block : missing) {
+    if (cache_.find(block->key) != no_slot) {
+      continue;  // two requests told of it at once
+    }
+    if (slot_id slot = store_one(*block); slot != no_slot) {
+      ended.slots.push_back(slot);
     } else {
       ++totals_.dropped_blocks;
     }
   }
-  for (std::size_t i = kept.size(); i-- > 0;) {
-    slot_id slot = cache_.find(kept[i]);
-    if (slot != no_slot) {
-      policy_->on_hit(slot, {.key = kept[i]});
-      continue;
-    }
-    slot = store_one(kept[i]);
-    if (slot == no_slot) {
-      ++totals_.dropped_blocks;
-      continue;
-    }
-    staged_[batch.writer] += block_bytes_;
-    ended.slots.push_back(slot);
+  while (!in_use.empty()) {
+    unpin_from_tail(in_use.back());
+    in_use.pop_back();
   }
   if (ended.slots.empty()) {
     return;
   }
+  staged_[batch.writer] += bytes(ended.slots.size());
   sim_time now = context_.time.now();
   sim_time end = link(stores_, batch.writer).start(now, bytes(ended.slots.size())).end;
   delayed_send(this, end - now, std::move(ended));
 }
 
-slot_id tier::store_one(block_key key) {
-  entry_view entry{.key = key};
+slot_id tier::store_one(const chained_key& block) {
+  entry_view entry{.key = block.key};
   if (capacity_blocks_ == 0 || !policy_->on_miss(entry) || !make_room()) {
     return no_slot;
   }
   slot_id slot = cache_.insert(entry);
   written_[slot] = false;
+  parents_[slot] = block.parent;
   cache_.pin(slot);
   ++in_flight_;
   ++totals_.stored_blocks;
@@ -194,24 +231,40 @@ bool tier::make_room() {
     return false;
   }
   ++totals_.evicted_blocks;
-  evicted_.push_back(cache_.key_of(gone));
-  context_.history.evicted_below(evicted_.back(), evicted_from(plan().kind));
+  block_key key = cache_.key_of(gone);
+  evicted_.push_back({key, parents_[gone]});
+  context_.history.evicted_below(key, evicted_from(plan().kind));
   return true;
 }
 
+// The blocks before those that are there now become as recent as they are, so that a chain gives
+// way from its tail.
 void tier::end_store(const store_done& ended) {
-  for (slot_id slot : ended.slots) {
+  std::vector<std::vector<slot_id>> before;
+  for (std::size_t i = ended.slots.size(); i-- > 0;) {
+    slot_id slot = ended.slots[i];
     written_[slot] = true;
     --in_flight_;
+    chained_key block{cache_.key_of(slot), parents_[slot]};
+    bool goes_on = i > 0 && cache_.key_of(ended.slots[i - 1]) == block.parent;
+    if (!goes_on) {
+      before.push_back(pin_ancestors(block));
+    }
     cache_.unpin(slot);
+  }
+  for (const std::vector<slot_id>& chain : before) {
+    unpin_from_tail(chain);
   }
   staged_[ended.writer] -= bytes(ended.slots.size());
 }
 
 void tier::pass_down() {
   if (!evicted_.empty() && below_) {
-    std::reverse(evicted_.begin(), evicted_.end());
-    send(below_, store_blocks{0, evicted_});
+    store_blocks batch;
+    for (std::size_t i = evicted_.size(); i-- > 0;) {
+      batch.blocks.push_back(evicted_[i]);
+    }
+    send(below_, std::move(batch));
   }
   evicted_.clear();
 }

@@ -32,7 +32,9 @@ class tier final : public caf::event_based_actor {
   void start_load(const load_blocks& wanted);
   void end_load(const load_done& ended);
   void store(const store_blocks& batch);
-  slot_id store_one(block_key key);
+  slot_id store_one(const chained_key& block);
+  std::vector<slot_id> pin_ancestors(const chained_key& block);
+  void unpin_from_tail(const std::vector<slot_id>& chain);
   bool make_room();
   void end_store(const store_done& ended);
   void pass_down();
@@ -54,12 +56,15 @@ class tier final : public caf::event_based_actor {
   std::int64_t capacity_blocks_;
   std::unique_ptr<eviction> policy_;
   cache<eviction> cache_;
-  std::vector<char> written_;  // by slot: visible
+  std::vector<char> written_;       // by slot: visible
+  std::vector<block_key> parents_;  // by slot: the block before it in its chain, or itself
+  std::vector<std::uint64_t> seen_;  // by slot: the last walk up a chain that came by
+  std::uint64_t walk_ = 0;
   std::vector<transfer_link> loads_;
   std::vector<transfer_link> stores_;
   std::vector<std::int64_t> staged_;  // bytes on their way in, by writer
   absl::flat_hash_map<std::pair<std::uint32_t, request_id>, std::vector<slot_id>> offers_;
-  std::vector<block_key> evicted_;
+  std::vector<chained_key> evicted_;
   std::int64_t in_flight_ = 0;  // blocks being written
   tier_summary totals_;
 };

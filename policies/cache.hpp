@@ -38,6 +38,7 @@ class cache {
 
   /// Adds an entry that is not resident and fits, and tells the policy.
   slot_id insert(const entry_view& entry) {
+    REFRAIN_ASSERT(!refrain_debug_checks || find(entry.key) == no_slot);
     slot_id slot = take_slot();
     keys_[slot] = entry.key;
     if (entry.size != 1 || !sizes_.empty()) {
