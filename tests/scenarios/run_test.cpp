@@ -220,7 +220,7 @@ TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
   kill(process, SIGINT);
   finished_program program = wait(process);
   EXPECT_EQ(program.status, 130);
-  EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5 reads it"),
+  EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5.parts reads it"),
             std::string::npos);
   EXPECT_FALSE(exists("cut.h5"));
   EXPECT_EQ(run({"show", "cut.h5"}).status, 0);
