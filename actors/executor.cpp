@@ -27,6 +27,19 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
                      .ahead = plan.ahead.get()});
 }
 
+// Memory that is far away comes while the work on earlier keys is done.
+void for_each_ahead(std::span<const block_key> keys, const auto& prefetch, const auto& use) {
+  constexpr std::size_t ahead = 8;
+  for (std::size_t i = 0; i < keys.size() + ahead; ++i) {
+    if (i < keys.size()) {
+      prefetch(keys[i]);
+    }
+    if (i >= ahead) {
+      use(keys[i - ahead]);
+    }
+  }
+}
+
 bool all_attributed(const answer& result) {
   token_count sum;
   for (token_count tokens : result.lost) {
@@ -289,13 +302,14 @@ void executor::publish() {
 }
 
 void executor::remember(const kv_news& news) {
-  for (const chained_key& block : news.filled) {
-    context_.history.held(block.key);
-  }
+  block_history& history = context_.history;
+  for_each_ahead(
+      std::span{news.filled}, [&](const chained_key& block) { history.prefetch(block.key); },
+      [&](const chained_key& block) { history.held(block.key); });
   for (const auto* gone : {&news.evicted, &news.withdrawn}) {
-    for (block_key key : *gone) {
-      context_.history.evicted_from_gpu(key);
-    }
+    for_each_ahead(
+        std::span{*gone}, [&](block_key key) { history.prefetch(key); },
+        [&](block_key key) { history.evicted_from_gpu(key); });
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "policies/key_map.hpp"
 #include "traces/integers.hpp"
 
 namespace refrain {
@@ -49,6 +50,12 @@ class block_history {
   /// It gave way in a tier below; `where` is one of the evicted causes.
   void evicted_below(block_key key, lost_cause where);
 
+  /// Starts loading what the others will read of this key.
+  void prefetch(block_key key) const {
+    young_.prefetch(key);
+    old_.prefetch(key);
+  }
+
   /// Why a block that the asking executor does not hold is not to be had: router, one of the
   /// evicted causes, or never seen.
   lost_cause why_lost(block_key key) const;
@@ -62,8 +69,10 @@ class block_history {
 
   record& at(block_key key);
 
-  absl::flat_hash_map<block_key, record> young_;
-  absl::flat_hash_map<block_key, record> old_;
+  using generation = absl::flat_hash_map<block_key, record, key_hash>;
+
+  generation young_;
+  generation old_;
 };
 
 }  // namespace refrain

@@ -43,6 +43,9 @@ reporter::reporter(caf::event_based_actor& executor, contender_context& context,
       needs_{needs_of_routing(context.plan)} {}
 
 void reporter::tell_blocks(const kv_news& news) {
+  if (!needs_.matches) {
+    return;
+  }
   std::size_t before = gathered_.size();
   for (const auto* gone : {&news.evicted, &news.withdrawn}) {
     for (block_key key : *gone) {

@@ -56,8 +56,8 @@ class tier final : public caf::event_based_actor {
   std::int64_t capacity_blocks_;
   std::unique_ptr<eviction> policy_;
   cache<eviction> cache_;
-  std::vector<char> written_;       // by slot: visible
-  std::vector<block_key> parents_;  // by slot: the block before it in its chain, or itself
+  std::vector<char> written_;        // by slot: visible
+  std::vector<block_key> parents_;   // by slot: the block before it in its chain, or itself
   std::vector<std::uint64_t> seen_;  // by slot: the last walk up a chain that came by
   std::uint64_t walk_ = 0;
   std::vector<transfer_link> loads_;

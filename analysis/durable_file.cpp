@@ -91,8 +91,11 @@ void write_whole_file(const std::filesystem::path& path, std::span<const std::by
   }
 }
 
+void sync_file(const std::filesystem::path& path) {
+  descriptor{path, O_RDONLY}.sync();
+}
+
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path) {
-  descriptor{temporary, O_RDONLY}.sync();
   rename_file(temporary, path);
   std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   descriptor{folder, O_RDONLY | O_DIRECTORY}.sync();

@@ -15,8 +15,11 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// all. Throws run_error naming the file; then only the temporary name may have been touched.
 void write_whole_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
-/// Renames `temporary` to `path` once its bytes are on the disk itself; survives power loss. Throws
-/// run_error naming the file.
+/// Waits until a file's bytes are on the disk itself. Throws run_error naming the file.
+void sync_file(const std::filesystem::path& path);
+
+/// Renames `temporary`, which was synced, to `path`; survives power loss. Throws run_error naming
+/// the file.
 void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
 }  // namespace refrain

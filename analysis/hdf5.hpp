@@ -130,8 +130,12 @@ class table_appender {
 void write_table(group& where, const table& t);
 /// Writes a whole table into a new group `name` of `parent`.
 void write_table(group& parent, const std::string& name, const table& t);
-/// One column of the table in `where`.
-column read_column(const group& where, const std::string& name);
+/// Rows of one column of the table in `where`. Throws run_error where the file's size cannot bear
+/// them.
+std::size_t column_rows(const group& where, const std::string& name);
+/// Rows first .. first + count - 1 of one column.
+column read_column(const group& where, const std::string& name, std::size_t first,
+                   std::size_t count);
 /// The whole table in `where`, columns in the order in which they were written.
 table read_table(const group& where);
 

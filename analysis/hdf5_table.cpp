@@ -79,34 +79,76 @@ void write_values(const std::string& file, const column& c, hid_t dataset, hid_t
         H5Dwrite(dataset, type, memory, target, H5P_DEFAULT, data));
 }
 
-std::size_t dataset_rows(const std::string& file, const std::string& name, hid_t dataset) {
-  handle space = own(file, name, H5Dget_space(dataset), H5Sclose);
-  hssize_t rows = H5Sget_simple_extent_npoints(space.get());
-  check(file, name, rows);
-  return static_cast<std::size_t>(rows);
+handle open_dataset(const group& where, const std::string& name) {
+  hid_t id = H5Dopen2(where.id(), name.c_str(), H5P_DEFAULT);
+  return own(where.file(), "no column " + name, id, H5Dclose);
 }
 
-column_values read_values(const std::string& file, const std::string& name, hid_t dataset) {
+/// A flipped bit may claim any number of rows: deflate packs no more than 1,032 to 1.
+void check_size(const std::string& file, const std::string& name, hid_t dataset, std::size_t rows,
+                std::size_t row_bytes) {
+  constexpr double always_fine = 1 << 20;
+  constexpr double packed_most = 1100;
+  double claimed = static_cast<double>(rows) * static_cast<double>(row_bytes);
+  if (claimed > always_fine &&
+      claimed > packed_most * static_cast<double>(H5Dget_storage_size(dataset))) {
+    throw run_error{file + ": is damaged: column " + name + " claims " + std::to_string(rows) +
+                    " rows"};
+  }
+}
+
+std::size_t dataset_rows(const std::string& file, const std::string& name, hid_t dataset) {
+  handle space = own(file, name, H5Dget_space(dataset), H5Sclose);
+  hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  check(file, name, count);
+  auto rows = static_cast<std::size_t>(count);
   handle type = own(file, name, H5Dget_type(dataset), H5Tclose);
-  std::size_t rows = dataset_rows(file, name, dataset);
+  check_size(file, name, dataset, rows, H5Tget_size(type.get()));
+  return rows;
+}
+
+/// Which rows are read, on disk and in memory.
+struct row_range {
+  handle target;
+  handle memory;
+};
+
+row_range select_rows(const std::string& file, std::size_t rows, std::size_t first,
+                      std::size_t count) {
+  hsize_t all = rows;
+  hsize_t start = first;
+  hsize_t length = count;
+  row_range range{own(file, "extent", H5Screate_simple(1, &all, nullptr), H5Sclose),
+                  own(file, "extent", H5Screate_simple(1, &length, nullptr), H5Sclose)};
+  check(file, "extent",
+        H5Sselect_hyperslab(range.target.get(), H5S_SELECT_SET, &start, nullptr, &length, nullptr));
+  return range;
+}
+
+column_values read_values(const std::string& file, const std::string& name, hid_t dataset,
+                          const row_range& range, std::size_t count) {
+  handle type = own(file, name, H5Dget_type(dataset), H5Tclose);
   auto read = [&](hid_t memory, void* data) {
-    check(file, "cannot read column " + name,
-          H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
+    if (count > 0) {
+      check(file, "cannot read column " + name,
+            H5Dread(dataset, memory, range.memory.get(), range.target.get(), H5P_DEFAULT, data));
+    }
   };
   switch (H5Tget_class(type.get())) {
     case H5T_INTEGER: {
-      std::vector<std::int64_t> values(rows);
+      std::vector<std::int64_t> values(count);
       read(H5T_NATIVE_INT64, values.data());
       return values;
     }
     case H5T_FLOAT: {
-      std::vector<double> values(rows);
+      std::vector<double> values(count);
       read(H5T_NATIVE_DOUBLE, values.data());
       return values;
     }
     default: {
       std::size_t width = H5Tget_size(type.get());
-      std::vector<char> bytes(rows * width);
+      check_size(file, name, dataset, count, width);
+      std::vector<char> bytes(count * width);
       read(type.get(), bytes.data());
       return unpacked(bytes, width);
     }
@@ -178,19 +220,32 @@ void write_table(group& parent, const std::string& name, const table& t) {
   write_table(where, t);
 }
 
-column read_column(const group& where, const std::string& name) {
+std::size_t column_rows(const group& where, const std::string& name) {
+  std::scoped_lock lock{library_mutex()};
+  return dataset_rows(where.file(), name, open_dataset(where, name).get());
+}
+
+column read_column(const group& where, const std::string& name, std::size_t first,
+                   std::size_t count) {
   std::scoped_lock lock{library_mutex()};
   const std::string& file = where.file();
-  hid_t id = H5Dopen2(where.id(), name.c_str(), H5P_DEFAULT);
-  handle dataset = own(file, "no column " + name, id, H5Dclose);
-  return {name, read_text_attribute(id, file, "unit"), read_text_attribute(id, file, "description"),
-          read_values(file, name, id)};
+  handle dataset = open_dataset(where, name);
+  std::size_t rows = dataset_rows(file, name, dataset.get());
+  REFRAIN_ASSERT(first + count <= rows);
+  row_range range = select_rows(file, rows, first, count);
+  return {name, read_text_attribute(dataset.get(), file, "unit"),
+          read_text_attribute(dataset.get(), file, "description"),
+          read_values(file, name, dataset.get(), range, count)};
 }
 
 table read_table(const group& where) {
   table result;
   for (const std::string& name : where.names()) {
-    result.columns.push_back(read_column(where, name));
+    result.columns.push_back(read_column(where, name, 0, column_rows(where, name)));
+    if (result.columns.back().size() != result.columns.front().size()) {
+      throw run_error{where.file() + ": is damaged: columns " + result.columns.front().name +
+                      " and " + name + " have different lengths"};
+    }
   }
   return result;
 }

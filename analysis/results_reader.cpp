@@ -65,18 +65,67 @@ void find_parts(reader_state& state, const fs::path& folder) {
   }
 }
 
-/// The named columns of the table in `where` that it has; all when none is named.
-table read_some(const hdf5::group& where, std::span<const std::string_view> columns) {
-  if (columns.empty()) {
-    return hdf5::read_table(where);
-  }
-  table result;
-  for (std::string_view name : columns) {
-    if (where.has(std::string{name})) {
-      result.columns.push_back(hdf5::read_column(where, std::string{name}));
+/// Parts are numbered from 0 without gaps; only what comes after the last cannot be missed.
+std::vector<std::string> missing_parts(const reader_state& state) {
+  std::vector<std::string> warnings;
+  for (std::size_t i = 0; i < state.parts.size(); ++i) {
+    for (const auto& [table, parts] : state.parts[i]) {
+      std::size_t gone = parts.back().number + 1 - parts.size();
+      if (gone > 0) {
+        warnings.push_back(state.run.contenders[i].name +
+                           ": rows are missing: " + std::to_string(gone) + " of the first " +
+                           std::to_string(parts.back().number + 1) + " parts of table " + table +
+                           " are gone");
+      }
     }
   }
-  return result;
+  return warnings;
+}
+
+/// Of the named columns those that the table in `where` has; all when none is named.
+std::vector<std::string> columns_of(const hdf5::group& where,
+                                    std::span<const std::string_view> columns) {
+  if (columns.empty()) {
+    return where.names();
+  }
+  std::vector<std::string> names;
+  for (std::string_view name : columns) {
+    if (where.has(std::string{name})) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+/// The rows of a table, all columns alike.
+std::size_t rows_of(const hdf5::group& where, const std::vector<std::string>& names) {
+  std::size_t rows = names.empty() ? 0 : hdf5::column_rows(where, names.front());
+  for (const std::string& name : names) {
+    if (hdf5::column_rows(where, name) != rows) {
+      throw run_error{where.file() + ": is damaged: columns " + names.front() + " and " + name +
+                      " have different lengths"};
+    }
+  }
+  return rows;
+}
+
+/// Rows handed over at a time: four chunks of the file.
+constexpr std::size_t piece_rows = 65536;
+
+void visit_pieces(const hdf5::group& where, std::span<const std::string_view> columns,
+                  const std::function<void(const table& rows)>& take) {
+  std::vector<std::string> names = columns_of(where, columns);
+  std::size_t rows = rows_of(where, names);
+  std::size_t first = 0;
+  do {
+    std::size_t count = std::min(piece_rows, rows - first);
+    table piece;
+    for (const std::string& name : names) {
+      piece.columns.push_back(hdf5::read_column(where, name, first, count));
+    }
+    take(piece);
+    first += count;
+  } while (first < rows);
 }
 
 table read_optional(const reader_state& state, const std::string& name) {
@@ -112,6 +161,9 @@ results_reader::results_reader(results_reader&&) noexcept = default;
 bool results_reader::complete() const {
   return state_->whole.has_value();
 }
+fs::path results_reader::path() const {
+  return state_->whole ? state_->path : parts_folder(state_->path);
+}
 const run_description& results_reader::run() const {
   return state_->run;
 }
@@ -135,26 +187,34 @@ bool results_reader::has(std::size_t contender, std::string_view name) const {
   return std::ranges::count(tables(contender), name) > 0;
 }
 
-table results_reader::read(std::size_t contender, const std::string& name,
-                           std::span<const std::string_view> columns) const {
+void results_reader::visit(std::size_t contender, const std::string& name,
+                           std::span<const std::string_view> columns,
+                           const std::function<void(const table& rows)>& take) const {
   REFRAIN_ASSERT(contender < state_->run.contenders.size());
   if (state_->whole) {
-    return read_some(state_->contender(contender).open(name), columns);
+    visit_pieces(state_->contender(contender).open(name), columns, take);
+    return;
   }
   auto found = state_->parts[contender].find(name);
   if (found == state_->parts[contender].end()) {
     throw run_error{parts_folder(state_->path).string() + ": no part of table " + name};
   }
-  table result;
   for (const part_name& part : found->second) {
     hdf5::file file = hdf5::file::open(parts_folder(state_->path) / part.text());
-    table rows = read_some(file.root(), columns);
+    visit_pieces(file.root(), columns, take);
+  }
+}
+
+table results_reader::read(std::size_t contender, const std::string& name,
+                           std::span<const std::string_view> columns) const {
+  table result;
+  visit(contender, name, columns, [&](const table& rows) {
     if (result.columns.empty()) {
-      result = std::move(rows);
+      result = rows;
     } else {
       result.append(rows);
     }
-  }
+  });
   return result;
 }
 
@@ -176,6 +236,9 @@ table results_reader::bounds() const {
 }
 
 std::vector<std::string> results_reader::warnings() const {
+  if (!state_->whole) {
+    return missing_parts(*state_);
+  }
   table t = read_optional(*state_, "warnings");
   return t.columns.empty() ? std::vector<std::string>{} : t.at("text").texts();
 }

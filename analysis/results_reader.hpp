@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ class results_reader {
 
   /// Whether the run came to its end: FILE.h5 exists.
   bool complete() const;
+  /// Where they stand: FILE.h5, or FILE.h5.parts while that is all there is.
+  std::filesystem::path path() const;
   /// What was run; contenders in scenario order.
   const run_description& run() const;
 
@@ -40,6 +43,11 @@ class results_reader {
   /// none named, all of them. Without such a table, run_error.
   table read(std::size_t contender, const std::string& name,
              std::span<const std::string_view> columns = {}) const;
+  /// Hands the table over piece by piece, in order, with columns as in `read`; once at least, also
+  /// where there are no rows. Memory does not grow with the rows.
+  void visit(std::size_t contender, const std::string& name,
+             std::span<const std::string_view> columns,
+             const std::function<void(const table& rows)>& take) const;
   /// One column; run_error when there is no such table or column.
   column read_column(std::size_t contender, const std::string& name, std::string_view column) const;
 
@@ -47,7 +55,7 @@ class results_reader {
   table comparison() const;
   /// Bounds on what any policy could do; no columns when the file has none.
   table bounds() const;
-  /// The run's warnings, one line each.
+  /// The run's warnings, one line each; of an unfinished run, which of its parts are gone.
   std::vector<std::string> warnings() const;
 
  private:

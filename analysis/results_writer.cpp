@@ -288,7 +288,7 @@ contender_writer results_writer::contender(std::size_t index) {
   return {*state_, index};
 }
 
-void results_writer::finish(const final_tables& last) {
+void results_writer::finish(const final_tables& last, const std::function<void()>& when_whole) {
   REFRAIN_ASSERT(!state_->finished);
   REFRAIN_ASSERT(last.contenders.size() <= state_->streams.size());
   for (std::size_t i = 0; i < state_->streams.size(); ++i) {
@@ -297,6 +297,10 @@ void results_writer::finish(const final_tables& last) {
   fs::path temporary = temporary_name(state_->path);
   try {
     state_->merge(temporary, last);
+    sync_file(temporary);
+    if (when_whole) {
+      when_whole();
+    }
     publish_file(temporary, state_->path);
   } catch (...) {
     std::error_code ignored;

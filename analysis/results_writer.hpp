@@ -2,10 +2,10 @@
 // FILE.h5.parts holds closed part files, each written under a temporary name and renamed into
 // place, so that a run killed at any moment loses at most the last 1,023 rows of each stream. At
 // the end the parts are merged, in scenario order and in memory that does not grow with the rows.
-// Two runs that write to the same name at the same time are not kept apart.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,8 +80,9 @@ class results_writer {
   contender_writer contender(std::size_t index);
 
   /// Merges everything into FILE.h5 and removes the parts. No other thread may still write. On
-  /// failure FILE.h5 is as it was, the parts stay, and run_error names the file.
-  void finish(const final_tables& last);
+  /// failure FILE.h5 is as it was, the parts stay, and run_error names the file. When the new file
+  /// is whole and about to take its name, `when_whole` is told.
+  void finish(const final_tables& last, const std::function<void()>& when_whole = {});
 
  private:
   std::unique_ptr<writer_state> state_;

@@ -9,6 +9,12 @@
 
 namespace refrain {
 
+double between(double a, double b, double t) {
+  // numpy interpolates from the nearer neighbour, which decides the last bit.
+  double gap = b - a;
+  return t < 0.5 ? a + gap * t : b - gap * (1 - t);
+}
+
 double quantile(std::span<const double> sorted, double q) {
   REFRAIN_ASSERT(q >= 0 && q <= 1);
   if (sorted.empty()) {
@@ -20,21 +26,21 @@ double quantile(std::span<const double> sorted, double q) {
   if (i + 1 >= sorted.size()) {
     return sorted.back();
   }
-  // numpy interpolates from the nearer neighbour, which decides the last bit.
-  double t = at - whole;
-  double gap = sorted[i + 1] - sorted[i];
-  return t < 0.5 ? sorted[i] + gap * t : sorted[i + 1] - gap * (1 - t);
+  return between(sorted[i], sorted[i + 1], at - whole);
+}
+
+void exact_adder::add(double value) {
+  double next = sum_ + value;
+  lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - next) + value : (value - next) + sum_;
+  sum_ = next;
 }
 
 double exact_sum(std::span<const double> values) {
-  double sum = 0;
-  double lost = 0;
+  exact_adder adder;
   for (double value : values) {
-    double next = sum + value;
-    lost += std::abs(sum) >= std::abs(value) ? (sum - next) + value : (value - next) + sum;
-    sum = next;
+    adder.add(value);
   }
-  return sum + lost;
+  return adder.total();
 }
 
 distribution summarise(std::vector<double> values) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/request_totals.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -56,79 +57,7 @@ constexpr std::array<std::string_view, 37> columns_read = {"status",
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
 
-/// The rows of one contender that were served.
-class served_requests {
- public:
-  explicit served_requests(const table& requests) : requests_{requests} {
-    const auto& status = column_named("status").integers();
-    refused_ = std::ranges::count(status, 1);
-    for (std::size_t i = 0; i < status.size(); ++i) {
-      if (status[i] == 0) {
-        done_.push_back(i);
-      }
-    }
-  }
-
-  std::int64_t done() const { return static_cast<std::int64_t>(done_.size()); }
-  std::int64_t refused() const { return refused_; }
-
-  std::int64_t sum(std::string_view name) const {
-    const auto& values = column_named(name).integers();
-    std::int64_t total = 0;
-    for (std::size_t i : done_) {
-      total += values[i];
-    }
-    return total;
-  }
-
-  /// The values of a column over served requests, in row order.
-  std::vector<double> values(std::string_view name) const {
-    const auto& all = column_named(name).reals();
-    std::vector<double> result;
-    for (std::size_t i : done_) {
-      result.push_back(all[i]);
-    }
-    return result;
-  }
-
-  /// As `values`, nan where the output is under two tokens.
-  std::vector<double> tpot() const {
-    std::vector<double> result = values("tpot_s");
-    const auto& output = column_named("output_tokens").integers();
-    for (std::size_t i = 0; i < done_.size(); ++i) {
-      if (output[done_[i]] < 2) {
-        result[i] = nan;
-      }
-    }
-    return result;
-  }
-
-  double last_finish() const {
-    double last = 0;
-    for (double finish : values("finish_s")) {
-      last = std::max(last, finish);
-    }
-    return last;
-  }
-
-  bool has(std::string_view name) const { return requests_.find(name) != nullptr; }
-
- private:
-  const column& column_named(std::string_view name) const {
-    const column* found = requests_.find(name);
-    if (found == nullptr) {
-      throw run_error{"the requests table has no column " + std::string{name}};
-    }
-    return *found;
-  }
-
-  const table& requests_;
-  std::vector<std::size_t> done_;
-  std::int64_t refused_ = 0;
-};
-
-metric spread_metric(std::string name, std::vector<double> values) {
-  distribution d = summarise(std::move(values));
+metric spread_metric(std::string name, const distribution& d) {
   return {std::move(name), "s", d.mean, std::nullopt, d};
 }
 
@@ -142,7 +71,7 @@ metric ratio_metric(std::string name, std::string unit, double numerator, double
 }
 
 /// The sum of a column that older files lack: nan there.
-metric optional_sum(std::string name, const char* unit, const served_requests& served) {
+metric optional_sum(std::string name, const char* unit, const request_totals& served) {
   if (served.has(name)) {
     std::int64_t sum = served.sum(name);
     return count_metric(std::move(name), unit, sum);
@@ -162,12 +91,12 @@ metric total_metric(std::string name, std::string unit, const table* totals) {
   return {std::move(name), std::move(unit), nan, std::nullopt, std::nullopt};
 }
 
-std::vector<metric> metrics_of(const served_requests& served, const table* totals) {
+std::vector<metric> metrics_of(request_totals& served, const table* totals) {
   std::vector<metric> m;
-  m.push_back(spread_metric("ttft_s", served.values("ttft_s")));
+  m.push_back(spread_metric("ttft_s", served.ttft()));
   m.push_back(spread_metric("tpot_s", served.tpot()));
-  m.push_back(spread_metric("e2e_s", served.values("e2e_s")));
-  m.push_back(spread_metric("queue_s", served.values("queue_s")));
+  m.push_back(spread_metric("e2e_s", served.e2e()));
+  m.push_back(spread_metric("queue_s", served.queue()));
   m.push_back(count_metric("requests_done", "requests", served.done()));
   m.push_back(count_metric("requests_refused", "requests", served.refused()));
   auto sum = [&](std::string name, std::string unit) {
@@ -202,62 +131,6 @@ std::vector<metric> metrics_of(const served_requests& served, const table* total
     }
   }
   return m;
-}
-
-double mean(std::span<const double> values) {
-  return values.empty() ? nan : exact_sum(values) / static_cast<double>(values.size());
-}
-
-measured_row against_measured(std::string name, std::span<const double> simulated,
-                              std::span<const double> measured) {
-  std::vector<double> ours;
-  std::vector<double> theirs;
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < simulated.size(); ++i) {
-    if (!std::isnan(simulated[i]) && measured[i] > 0) {
-      ours.push_back(simulated[i]);
-      theirs.push_back(measured[i]);
-      errors.push_back(std::abs(simulated[i] - measured[i]) / measured[i]);
-    }
-  }
-  double a = mean(ours);
-  double b = mean(theirs);
-  return {std::move(name), a, b, a / b - 1, mean(errors), static_cast<std::int64_t>(ours.size())};
-}
-
-/// (e2e - ttft) / (output - 1), as the simulated one is defined.
-std::vector<double> measured_tpot(const served_requests& served, const table& requests) {
-  std::vector<double> ttft = served.values("measured_ttft_s");
-  std::vector<double> e2e = served.values("measured_e2e_s");
-  const auto& status = requests.at("status").integers();
-  const auto& output = requests.at("output_tokens").integers();
-  std::vector<double> result;
-  for (std::size_t row = 0; row < status.size(); ++row) {
-    if (status[row] == 0) {
-      std::size_t i = result.size();
-      auto gaps = static_cast<double>(output[row] - 1);
-      result.push_back(gaps >= 1 ? (e2e[i] - ttft[i]) / gaps : nan);
-    }
-  }
-  return result;
-}
-
-std::vector<measured_row> measured_rows(const served_requests& served, const table& requests) {
-  bool ttft = served.has("measured_ttft_s");
-  bool e2e = served.has("measured_e2e_s");
-  std::vector<measured_row> rows;
-  if (ttft) {
-    rows.push_back(
-        against_measured("ttft_s", served.values("ttft_s"), served.values("measured_ttft_s")));
-  }
-  if (ttft && e2e) {
-    rows.push_back(against_measured("tpot_s", served.tpot(), measured_tpot(served, requests)));
-  }
-  if (e2e) {
-    rows.push_back(
-        against_measured("e2e_s", served.values("e2e_s"), served.values("measured_e2e_s")));
-  }
-  return rows;
 }
 
 void add_comparison(table& t, const std::string& name, const char* statistic,
@@ -308,8 +181,9 @@ table totals_table() {
 }
 
 contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
-  served_requests served{requests};
-  return {std::move(name), metrics_of(served, totals), measured_rows(served, requests)};
+  request_totals served;
+  served.add(requests);
+  return {std::move(name), metrics_of(served, totals), served.measured()};
 }
 
 std::vector<contender_summary> summarise_run(const results_reader& results) {
@@ -318,13 +192,14 @@ std::vector<contender_summary> summarise_run(const results_reader& results) {
     if (!results.has(i, "requests")) {
       continue;
     }
-    table requests = results.read(i, "requests", summary_columns());
+    request_totals served;
+    results.visit(i, "requests", summary_columns(), [&](const table& rows) { served.add(rows); });
     std::optional<table> totals;
     if (results.has(i, "totals")) {
       totals = results.read(i, "totals");
     }
-    summaries.push_back(summarise_requests(results.run().contenders[i].name, requests,
-                                           totals ? &*totals : nullptr));
+    summaries.push_back({results.run().contenders[i].name,
+                         metrics_of(served, totals ? &*totals : nullptr), served.measured()});
   }
   return summaries;
 }

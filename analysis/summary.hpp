@@ -63,8 +63,8 @@ contender_summary summarise_requests(std::string name, const table& requests, co
 /// An empty `totals` table.
 table totals_table();
 
-/// The figures of every contender of a run, finished or not, one contender in memory at a time;
-/// contenders that have not started are left out.
+/// The figures of every contender of a run, finished or not, in memory that does not grow with the
+/// rows; contenders that have not started are left out.
 std::vector<contender_summary> summarise_run(const results_reader& results);
 
 /// The run's warnings, before them, where it is so, that the run is incomplete.

@@ -26,13 +26,14 @@ using hits_by_request = std::vector<request_hits>;
 
 hits_by_request read_hits(const results_reader& results, std::size_t contender) {
   constexpr std::string_view names[] = {"request", "hit_tokens", "pending_tokens"};
-  table rows = results.read(contender, "requests", names);
   hits_by_request hits;
-  for (std::size_t i = 0; i < rows.rows(); ++i) {
-    auto row = static_cast<std::size_t>(rows.columns[0].integers()[i]);
-    hits.resize(std::max(hits.size(), row + 1));
-    hits[row] = {rows.columns[1].integers()[i], rows.columns[2].integers()[i]};
-  }
+  results.visit(contender, "requests", names, [&](const table& rows) {
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+      auto row = static_cast<std::size_t>(rows.columns[0].integers()[i]);
+      hits.resize(std::max(hits.size(), row + 1));
+      hits[row] = {rows.columns[1].integers()[i], rows.columns[2].integers()[i]};
+    }
+  });
   return hits;
 }
 
@@ -80,8 +81,22 @@ void compare_with_infinite(const results_reader& results, std::span<const conten
 }
 
 bool served_any(const results_reader& results, std::size_t contender) {
-  column status = results.read_column(contender, "requests", "status");
-  return std::ranges::count(status.integers(), 0) > 0;
+  constexpr std::string_view names[] = {"status"};
+  bool any = false;
+  results.visit(contender, "requests", names, [&](const table& rows) {
+    any = any || std::ranges::count(rows.at("status").integers(), 0) > 0;
+  });
+  return any;
+}
+
+bool evicted_any(const results_reader& results, std::size_t contender) {
+  constexpr std::string_view names[] = {"evictions"};
+  bool any = false;
+  results.visit(contender, "executors", names, [&](const table& rows) {
+    any = any || std::ranges::any_of(rows.at("evictions").integers(),
+                                     [](std::int64_t n) { return n != 0; });
+  });
+  return any;
 }
 
 void find_idle_caches(const results_reader& results, std::span<const contender_plan> plans,
@@ -95,8 +110,7 @@ void find_idle_caches(const results_reader& results, std::span<const contender_p
     if (plans[i].reuse.name == "none" || is_infinite(plans[i]) || !results.has(i, "executors")) {
       continue;
     }
-    column evictions = results.read_column(i, "executors", "evictions");
-    if (std::ranges::all_of(evictions.integers(), [](std::int64_t n) { return n == 0; })) {
+    if (!evicted_any(results, i)) {
       idle.add(plans[i].name,
                "the cache never filled, so its eviction policy never acted; fewer "
                "tiers.gpu.blocks or more requests would show what it does");
@@ -110,35 +124,44 @@ bool tells_of_service(const column& c) {
   return c.name != "routable_tokens" && c.name != "routed_tokens";
 }
 
-/// One number that two tables share when their columns that tell of service are equal.
-std::uint64_t fingerprint(const table& rows) {
-  std::uint64_t print = mix64(rows.rows());
-  for (const column& each : rows.columns) {
-    if (!tells_of_service(each)) {
-      continue;
+void mix_in(std::uint64_t& print, const column& c) {
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&c.values)) {
+    for (std::int64_t value : *whole) {
+      print = mix64(print, static_cast<std::uint64_t>(value));
     }
-    if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&each.values)) {
-      for (std::int64_t value : *whole) {
-        print = mix64(print, static_cast<std::uint64_t>(value));
-      }
-    } else if (const auto* reals = std::get_if<std::vector<double>>(&each.values)) {
-      for (double value : *reals) {
-        print = mix64(print, std::bit_cast<std::uint64_t>(value));
-      }
+  } else if (const auto* reals = std::get_if<std::vector<double>>(&c.values)) {
+    for (double value : *reals) {
+      print = mix64(print, std::bit_cast<std::uint64_t>(value));
     }
   }
-  return print;
+}
+
+/// Numbers that two contenders share when what tells of service is equal in all their requests: one
+/// for each column.
+std::vector<std::uint64_t> fingerprint(const results_reader& results, std::size_t contender) {
+  std::vector<std::uint64_t> prints;
+  results.visit(contender, "requests", {}, [&](const table& rows) {
+    prints.resize(rows.columns.size());
+    for (std::size_t i = 0; i < prints.size(); ++i) {
+      if (tells_of_service(rows.columns[i])) {
+        mix_in(prints[i], rows.columns[i]);
+      }
+    }
+  });
+  return prints;
 }
 
 void find_twins(const results_reader& results, std::span<const contender_plan> plans,
                 std::vector<std::string>& warnings) {
-  std::map<std::uint64_t, std::string> first_with;
+  if (plans.size() < 2) {
+    return;
+  }
+  std::map<std::vector<std::uint64_t>, std::string> first_with;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!served_any(results, i)) {
       continue;
     }
-    std::uint64_t print = fingerprint(results.read(i, "requests"));
-    auto [at, is_new] = first_with.emplace(print, plans[i].name);
+    auto [at, is_new] = first_with.emplace(fingerprint(results, i), plans[i].name);
     if (!is_new) {
       warnings.push_back(fmt::format(
           "{} and {} served every request alike, so this run shows no difference between them",

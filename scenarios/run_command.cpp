@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "actors/contender.hpp"
+#include "analysis/durable_file.hpp"
 #include "analysis/results_layout.hpp"
 #include "analysis/results_writer.hpp"
 #include "scenarios/arguments.hpp"
@@ -16,6 +17,7 @@
 #include "scenarios/run_checks.hpp"
 #include "scenarios/run_contenders.hpp"
 #include "scenarios/run_document.hpp"
+#include "scenarios/stop_on_signal.hpp"
 
 namespace refrain {
 
@@ -67,7 +69,9 @@ void check_name(const std::string& path, const std::string& scenario, bool may_r
   }
 }
 
-run_report finish(const run_plan& plan, results_writer& writer, const fs::path& path) {
+run_report finish(const run_plan& plan, results_writer& writer, const fs::path& path,
+                  stop_on_signal& signals) {
+  signals.leave_at_once();
   run_report report;
   final_tables last;
   {
@@ -86,27 +90,28 @@ run_report finish(const run_plan& plan, results_writer& writer, const fs::path& 
   last.comparison = report.comparison;
   last.bounds = report.bounds;
   last.warnings = report.warnings;
-  writer.finish(last);
+  writer.finish(last, [&signals] { signals.hold(); });
   return report;
 }
 
-void say_what_is_left(const fs::path& path) {
-  std::cerr << fmt::format("refrain: {} holds what is done; refrain show {} reads it\n",
-                           parts_folder(path).string(), path.string());
+std::string what_is_left(const fs::path& path) {
+  std::string parts = parts_folder(path).string();
+  return fmt::format("refrain: {} holds what is done; refrain show {} reads it\n", parts, parts);
 }
 
 run_report run(const run_plan& plan, const fs::path& path, std::size_t jobs) {
-  stop_on_signal signals;
+  stop_on_signal signals{what_is_left(path) + "refrain: interrupted\n",
+                         temporary_name(path).string()};
   try {
     results_writer writer{path, plan.description};
     run_contenders(plan, writer, jobs);
-    return finish(plan, writer, path);
+    return finish(plan, writer, path, signals);
   } catch (const input_error&) {
     throw;
   } catch (...) {
     std::error_code ignored;
     if (fs::exists(parts_folder(path) / "run.h5", ignored)) {
-      say_what_is_left(path);
+      std::cerr << what_is_left(path);
     }
     throw;
   }

@@ -2,7 +2,6 @@
 #include "scenarios/run_contenders.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "actors/contender.hpp"
+#include "scenarios/stop_on_signal.hpp"
 #include "traces/quantity.hpp"
 
 namespace refrain {
@@ -24,21 +24,6 @@ namespace refrain {
 namespace {
 
 using clock = std::chrono::steady_clock;
-
-std::atomic<bool> signalled{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
-
-void note_signal(int) {
-  signalled.store(true, std::memory_order_relaxed);
-}
-
-void handle(int signal, void (*handler)(int), int flags) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, nullptr);
-}
 
 /// One line on a terminal, redrawn in place; nothing elsewhere.
 class progress_line {
@@ -117,8 +102,8 @@ class crew {
     progress_line line{plan_.workload.requests * plan_.contenders.size()};
     std::unique_lock lock{mutex_};
     while (
-        !changed_.wait_for(lock, std::chrono::milliseconds{200}, [&] { return working_ == 0; })) {
-      if (signalled) {
+        !changed_.wait_for(lock, std::chrono::milliseconds{100}, [&] { return working_ == 0; })) {
+      if (stop_on_signal::asked()) {
         stop_ = true;
       }
       std::uint64_t done = 0;
@@ -131,7 +116,7 @@ class crew {
 
   /// A contender that was stopped because another failed is not the failure.
   void report() const {
-    if (signalled) {
+    if (stop_on_signal::asked()) {
       throw interrupted{};
     }
     std::exception_ptr stopped;
@@ -162,19 +147,6 @@ class crew {
 };
 
 }  // namespace
-
-stop_on_signal::stop_on_signal() {
-  signalled = false;
-  for (int signal : {SIGINT, SIGTERM}) {
-    handle(signal, note_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
-  }
-}
-
-stop_on_signal::~stop_on_signal() {
-  for (int signal : {SIGINT, SIGTERM}) {
-    handle(signal, SIG_DFL, 0);
-  }
-}
 
 void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs) {
   if (jobs == 0) {

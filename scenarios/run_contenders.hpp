@@ -9,18 +9,9 @@
 
 namespace refrain {
 
-/// Sets a flag on SIGINT and SIGTERM while it lives; a second signal ends the program at once.
-class stop_on_signal {
- public:
-  stop_on_signal();
-  ~stop_on_signal();
-  stop_on_signal(const stop_on_signal&) = delete;
-  stop_on_signal& operator=(const stop_on_signal&) = delete;
-};
-
 /// Runs all contenders on up to `jobs` threads (0: one per core), with a progress line where stderr
 /// is a terminal. When one fails the others are stopped. Throws the first failure in scenario
-/// order, or `interrupted`.
+/// order, or `interrupted` where stop_on_signal was asked to.
 void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs);
 
 }  // namespace refrain

@@ -112,7 +112,7 @@ void print_bounds(const table& bounds) {
 
 }  // namespace
 
-run_report read_report(const results_reader& results, const std::string& path) {
+run_report read_report(const results_reader& results) {
   run_report report;
   report.run = results.run();
   report.contenders = summarise_run(results);
@@ -120,7 +120,7 @@ run_report read_report(const results_reader& results, const std::string& path) {
   report.bounds = results.bounds();
   report.warnings = summary_warnings(results);
   report.complete = results.complete();
-  report.result = path;
+  report.result = results.path().string();
   return report;
 }
 

@@ -18,12 +18,12 @@ struct run_report {
   table comparison;
   table bounds;
   std::vector<std::string> warnings;
-  std::string result;  ///< the file's path
+  std::string result;  ///< the path under which `show` finds it
   bool complete = true;
 };
 
 /// The report of a run that is on disk, finished or not.
-run_report read_report(const results_reader& results, const std::string& path);
+run_report read_report(const results_reader& results);
 
 /// DESIGN.md's document of run --json, with the file's path, whether the run is complete, the
 /// bounds, and simulated against measured times where there are any.

@@ -2,6 +2,7 @@
 #include "analysis/results_reader.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
+#include "scenarios/crash_guard.hpp"
 #include "scenarios/run_document.hpp"
 
 namespace refrain {
@@ -15,7 +16,8 @@ void show_command(const std::vector<std::string>& words) {
     return;
   }
   std::string path = given.required("FILE.h5");
-  run_report report = read_report(results_reader{path}, path);
+  guard_against_crashes(path);
+  run_report report = read_report(results_reader{path});
   if (given.has("json")) {
     print_json(report_document(report));
   } else {

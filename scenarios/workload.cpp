@@ -103,36 +103,61 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   return workload;
 }
 
+namespace {
+
+/// Counts what an endless cache would find, as long as the different keys fit in memory.
+class endless_cache {
+ public:
+  /// The leading blocks of a prompt that were there before; all of its keys are there afterwards.
+  std::size_t serve(std::span<const block_key> keys, std::size_t looked_up) {
+    std::size_t hits = 0;
+    while (hits < looked_up && seen_.contains(keys[hits])) {
+      ++hits;
+    }
+    seen_.insert(keys.begin() + static_cast<std::ptrdiff_t>(hits), keys.end());
+    return hits;
+  }
+  std::size_t size() const { return seen_.size(); }
+
+ private:
+  absl::flat_hash_set<block_key, key_hash> seen_;
+};
+
+std::int64_t blocks_filled(const request& row, const key_scheme& scheme) {
+  std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
+  return (kept + scheme.block_tokens - 1) / scheme.block_tokens;
+}
+
+}  // namespace
+
 workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future) {
   workload_survey result;
-  absl::flat_hash_set<block_key, key_hash> seen;
+  auto seen = std::make_unique<endless_cache>();
   auto ahead = with_future ? std::make_shared<future>() : nullptr;
   std::vector<block_key> keys;
   request row;
   while (rows.next(row)) {
-    std::size_t looked_up = block_keys(row, scheme, keys);
-    std::size_t hits = 0;
-    while (hits < looked_up && seen.contains(keys[hits])) {
-      ++hits;
-    }
-    std::int64_t hit_tokens = std::min<std::int64_t>(
-        static_cast<std::int64_t>(hits) * scheme.block_tokens, row.input_tokens - 1);
-    std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
-    std::int64_t filled = (kept + scheme.block_tokens - 1) / scheme.block_tokens;
+    std::int64_t filled = blocks_filled(row, scheme);
     result.longest_blocks = std::max(result.longest_blocks, filled);
     ++result.requests;
     result.sessions = std::max(result.sessions, row.session.get() + 1);
-    result.blocks += looked_up;
-    result.hit_blocks += hits;
     result.input_tokens += row.input_tokens;
-    result.hit_tokens += hit_tokens;
-    if (result.counted) {
-      seen.insert(keys.begin(), keys.end());
+    if (!result.counted && ahead == nullptr) {
+      result.keys += std::max(static_cast<std::uint64_t>(filled), row.blocks.size());
+      continue;
     }
+    std::size_t looked_up = block_keys(row, scheme, keys);
     result.keys += keys.size();
-    if (seen.size() > survey_keys_max) {
-      result.counted = false;
-      seen = {};
+    if (result.counted) {
+      std::size_t hits = seen->serve(keys, looked_up);
+      result.blocks += looked_up;
+      result.hit_blocks += hits;
+      result.hit_tokens += std::min<std::int64_t>(
+          static_cast<std::int64_t>(hits) * scheme.block_tokens, row.input_tokens - 1);
+      if (seen->size() > survey_keys_max) {
+        result.counted = false;
+        seen.reset();
+      }
     }
     if (ahead != nullptr) {
       keys.resize(looked_up);
@@ -140,7 +165,7 @@ workload_survey survey_workload(source& rows, const key_scheme& scheme, bool wit
     }
   }
   if (result.counted) {
-    result.keys = seen.size();
+    result.keys = seen->size();
   }
   result.ahead = std::move(ahead);
   return result;

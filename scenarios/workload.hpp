@@ -33,9 +33,9 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
 struct workload_survey {
   std::uint64_t requests = 0;
   std::uint64_t sessions = 0;       ///< equals requests where the trace has none
-  std::uint64_t keys = 0;           ///< different ones; all of them where not `counted`
+  std::uint64_t keys = 0;           ///< different ones; where not `counted`, no fewer than those
   bool counted = true;              ///< few enough different blocks to tell them apart in memory
-  std::uint64_t blocks = 0;         ///< looked up by prompts
+  std::uint64_t blocks = 0;         ///< looked up by prompts, where `counted`
   std::uint64_t hit_blocks = 0;     ///< of these
   std::int64_t longest_blocks = 0;  ///< that the longest request fills
   std::int64_t input_tokens = 0;
@@ -44,8 +44,8 @@ struct workload_survey {
 };
 
 /// Different blocks that a survey tells apart; a workload with more is not counted, so memory does
-/// not grow with it.
-inline constexpr std::size_t survey_keys_max = std::size_t{1} << 24;
+/// not grow with it. A set of 2^24 places takes them.
+inline constexpr std::size_t survey_keys_max = std::size_t{13} << 20;
 
 /// Makes the pass.
 workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future);

@@ -23,11 +23,22 @@ namespace io = boost::iostreams;
 
 namespace {
 
-constexpr std::streamsize stream_buffer_bytes = 1 << 16;
-constexpr std::size_t first_capacity = std::size_t{1} << 17;
+constexpr std::size_t stream_buffer_max = std::size_t{1} << 16;
+constexpr std::size_t first_capacity_max = std::size_t{1} << 17;
+constexpr std::size_t buffer_min = std::size_t{1} << 12;
 constexpr std::size_t line_bytes_max = std::size_t{1} << 30;
 
-int open_regular_file(const std::string& path) {
+/// Files of a few rows do not pay for the buffers of large ones.
+std::size_t buffer_for(std::size_t file_bytes, std::size_t most) {
+  return std::clamp(file_bytes + 1, buffer_min, most);
+}
+
+struct opened_file {
+  int descriptor;
+  std::size_t bytes;
+};
+
+opened_file open_regular_file(const std::string& path) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     throw input_error{path, "cannot be opened: " + std::string{std::strerror(errno)}};
@@ -39,7 +50,7 @@ int open_regular_file(const std::string& path) {
                                 ? "is a directory; expected a trace file"
                                 : "is not a regular file; a trace is read more than once"};
   }
-  return file;
+  return {file, static_cast<std::size_t>(status.st_size)};
 }
 
 packing packing_of_file(int file) {
@@ -58,15 +69,20 @@ bool is_blank(std::string_view line) {
 class input_file::stream {
  public:
   explicit stream(const std::string& path) : path_{path} {
-    int file = open_regular_file(path);
-    io::file_descriptor_source device{file, io::close_handle};
-    kind_ = packing_of_file(file);
+    opened_file file = open_regular_file(path);
+    io::file_descriptor_source device{file.descriptor, io::close_handle};
+    bytes_ = file.bytes;
+    kind_ = packing_of_file(file.descriptor);
     if (kind_ == packing::bzip2) {
       throw input_error{path, "is packed with bzip2; expected plain, gzip, xz or zstd"};
     }
-    push_unpacker(chain_, kind_, stream_buffer_bytes);
-    chain_.push(device, stream_buffer_bytes);
+    auto buffer = static_cast<std::streamsize>(buffer_for(bytes_, stream_buffer_max));
+    push_unpacker(chain_, kind_, buffer);
+    chain_.push(device, buffer);
   }
+
+  /// Of the file, packed as it is.
+  std::size_t bytes() const { return bytes_; }
 
   /// Up to `size` bytes, 0 at the end. An error says how many `units` were `done` before it.
   std::size_t read(char* out, std::size_t size, const char* units, std::uint64_t done) {
@@ -94,6 +110,7 @@ class input_file::stream {
   }
 
   std::string path_;
+  std::size_t bytes_ = 0;
   packing kind_ = packing::plain;
   io::filtering_streambuf<io::input> chain_;
 };
@@ -166,8 +183,9 @@ bool input_file::refill() {
     std::memmove(buffer_.get(), buffer_.get() + begin_, waiting);
   }
   if (waiting == capacity_) {
-    std::size_t capacity = std::max(first_capacity, capacity_ * 2);
-    auto larger = std::make_unique<char[]>(capacity + line_padding);
+    std::size_t capacity =
+        std::max(buffer_for(stream_->bytes(), first_capacity_max), capacity_ * 2);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity + line_padding);
     std::copy_n(buffer_.get(), waiting, larger.get());
     buffer_ = std::move(larger);
     capacity_ = capacity;

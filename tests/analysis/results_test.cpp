@@ -54,6 +54,58 @@ TEST_F(results, survive_the_merge_at_every_part_boundary) {
   }
 }
 
+TEST_F(results, are_handed_over_piece_by_piece_from_a_file_and_from_parts) {
+  constexpr std::size_t rows = 150'000;
+  constexpr std::string_view names[] = {"half_s", "no such column", "row"};
+  for (bool finished : {false, true}) {
+    fs::path path = in_folder(finished ? "whole.h5" : "parts.h5");
+    results_writer writer{path, two_contenders()};
+    writer.contender(0).write("requests", numbered_rows(0, rows));
+    writer.contender(1).write("requests", numbered_rows(0, 0));
+    if (finished) {
+      writer.finish({});
+    }
+    results_reader reader{path};
+    std::size_t next = 0;
+    std::size_t largest = 0;
+    reader.visit(0, "requests", names, [&](const table& piece) {
+      ASSERT_EQ(piece.columns.size(), 2u);
+      largest = std::max(largest, piece.rows());
+      for (std::int64_t row : piece.at("row").integers()) {
+        ASSERT_EQ(row, static_cast<std::int64_t>(next++));
+      }
+    });
+    EXPECT_EQ(next, rows);
+    EXPECT_LE(largest, 65'536u);
+    std::size_t calls = 0;
+    reader.visit(1, "requests", names, [&](const table& piece) {
+      ++calls;
+      EXPECT_EQ(piece.rows(), 0u);
+      EXPECT_EQ(piece.columns.size(), 2u);
+    });
+    EXPECT_EQ(calls, 1u);
+  }
+}
+
+TEST_F(results, say_which_rows_are_missing) {
+  fs::path path = in_folder("a.h5");
+  {
+    results_writer writer{path, two_contenders()};
+    writer.contender(0).write("requests", numbered_rows(0, 5000));
+    writer.contender(1).write("requests", numbered_rows(0, 5000));
+  }
+  EXPECT_TRUE(results_reader{path}.warnings().empty());
+  for (const char* number : {"2", "3"}) {
+    fs::remove(parts_folder(path) / (std::string{"0000.requests.00000"} + number + ".h5"));
+  }
+  results_reader reader{path};
+  expect_numbered(reader.read(1, "requests"), 5000);
+  EXPECT_EQ(reader.read(0, "requests").rows(), 5000u - 2 * 1024);
+  EXPECT_THAT(reader.warnings(),
+              testing::ElementsAre("zebra: rows are missing: 2 of the first 6 parts of table "
+                                   "requests are gone"));
+}
+
 TEST_F(results, are_the_same_however_the_rows_were_appended) {
   write_run(in_folder("whole.h5"), 20000);
   results_writer writer{in_folder("pieces.h5"), two_contenders()};

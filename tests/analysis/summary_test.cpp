@@ -8,10 +8,13 @@
 #include <limits>
 #include <vector>
 
+#include "analysis/distribution_builder.hpp"
+#include "analysis/request_totals.hpp"
 #include "analysis/results_writer.hpp"
 #include "analysis/statistics.hpp"
 #include "tests/analysis/fixtures.hpp"
 #include "traces/error.hpp"
+#include "traces/random.hpp"
 
 namespace refrain {
 namespace {
@@ -53,6 +56,27 @@ TEST(summarise, does_not_depend_on_the_order_and_leaves_nan_out) {
   distribution none = summarise({});
   EXPECT_EQ(none.count, 0);
   EXPECT_TRUE(std::isnan(none.mean) && std::isnan(none.p50) && std::isnan(none.p99));
+}
+
+TEST(distribution_builder, describes_spilled_numbers_to_the_last_bit_as_those_in_memory) {
+  random_stream random{7, "numbers"};
+  for (std::size_t count : {1u, 99u, 100u, 101u, 200u, 12'345u}) {
+    SCOPED_TRACE(count);
+    distribution_builder builder{100};
+    std::vector<double> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(i % 17 == 5 ? nan : random.log_normal(1, 2));
+      builder.add(all.back());
+    }
+    distribution spilled = builder.finish();
+    distribution expected = summarise(all);
+    EXPECT_EQ(spilled.count, expected.count);
+    EXPECT_EQ(spilled.mean, expected.mean);
+    EXPECT_EQ(spilled.p50, expected.p50);
+    EXPECT_EQ(spilled.p90, expected.p90);
+    EXPECT_EQ(spilled.p99, expected.p99);
+    EXPECT_EQ(builder.finish().count, 0);
+  }
 }
 
 table three_requests() {
@@ -129,6 +153,24 @@ TEST(summary, of_no_request_is_nan_and_zero) {
   EXPECT_TRUE(std::isnan(s.at("token_hit_rate").value));
   EXPECT_EQ(s.at("requests_done").exact, 0);
   EXPECT_EQ(s.at("makespan_s").value, 0);
+}
+
+TEST(summary, is_the_same_of_a_table_that_comes_in_pieces) {
+  table all = three_requests();
+  request_totals whole;
+  whole.add(all);
+  request_totals pieces;
+  for (std::size_t row = 0; row < all.rows(); ++row) {
+    table piece = all.like();
+    piece.append(all, row, 1);
+    pieces.add(piece);
+  }
+  EXPECT_EQ(pieces.done(), whole.done());
+  EXPECT_EQ(pieces.refused(), whole.refused());
+  EXPECT_EQ(pieces.sum("hit_tokens"), whole.sum("hit_tokens"));
+  EXPECT_EQ(pieces.last_finish(), whole.last_finish());
+  EXPECT_EQ(pieces.ttft().p90, whole.ttft().p90);
+  EXPECT_EQ(pieces.tpot().count, whole.tpot().count);
 }
 
 TEST(summary, names_a_missing_column) {

@@ -1,7 +1,7 @@
 // Benchmarks: replay on a Zipf trace of 10 M accesses to 1 M objects (exponent 1, seed 42), and one
-// contender of the Mooncake conversation scenario. Figures are CPU time of this thread, the best of
-// five; each policy's is also a ratio to a plain loop that only looks every key up in
-// absl::flat_hash_map, so that machines and noisy hours can be compared.
+// contender of the Mooncake conversation scenario; then how the program scales (scale.cpp). Figures
+// are CPU time of this thread, the best of five; each policy's is also a ratio to a plain loop that
+// only looks every key up in absl::flat_hash_map, so that machines and noisy hours can be compared.
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "policies/replay.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
+#include "tests/bench/scale.hpp"
 #include "tests/zipf.hpp"
 #include "traces/adapt.hpp"
 
@@ -133,4 +134,5 @@ int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each row as soon as it is known
   refrain::bench_replay();
   refrain::bench_run();
+  refrain::bench_scale();
 }

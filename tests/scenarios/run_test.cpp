@@ -8,6 +8,7 @@
 #include "analysis/results_reader.hpp"
 #include "tests/scenarios/program.hpp"
 #include "traces/error.hpp"
+#include "traces/random.hpp"
 
 namespace refrain {
 namespace {
@@ -220,10 +221,87 @@ TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
   kill(process, SIGINT);
   finished_program program = wait(process);
   EXPECT_EQ(program.status, 130);
-  EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5 reads it"),
+  EXPECT_NE(program.err.find("cut.h5.parts holds what is done; refrain show cut.h5.parts reads it"),
             std::string::npos);
   EXPECT_FALSE(exists("cut.h5"));
   EXPECT_EQ(run({"show", "cut.h5"}).status, 0);
+}
+
+TEST_F(whole_run, that_is_interrupted_at_any_moment_leaves_with_130_or_is_done) {
+  std::uint64_t seed = 11;
+  SCOPED_TRACE(seed);
+  random_stream random{seed, "moments"};
+  int interruptions = 0;
+  for (int i = 0; i < 12; ++i) {
+    pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--force", "--jobs", "2", "--set",
+                           refrain_debug_checks ? "workload.generator.requests=100"
+                                                : "workload.generator.requests=2000"});
+    // Not before main() has run: until then the system's own rules hold.
+    while (!exists("cut.h5.parts") && !exists("cut.h5") && kill(process, 0) == 0) {
+      usleep(1000);
+    }
+    usleep(static_cast<useconds_t>(random.below(1'000'000)));
+    kill(process, i % 3 == 0 ? SIGTERM : SIGINT);
+    if (i % 4 == 0) {
+      kill(process, SIGINT);
+    }
+    finished_program program = wait(process);
+    EXPECT_TRUE(program.status == 130 || program.status == 0) << program.status << program.err;
+    interruptions += program.status == 130 ? 1 : 0;
+    EXPECT_FALSE(exists("cut.h5.tmp"));
+    EXPECT_EQ(exists("cut.h5"), program.status == 0);
+    if (exists("cut.h5.parts/run.h5")) {
+      EXPECT_NE(program.err.find("refrain show cut.h5.parts reads it"), std::string::npos);
+      EXPECT_EQ(run({"show", "cut.h5.parts"}).status, 0);
+    }
+    std::filesystem::remove(folder_ / "cut.h5");
+    std::filesystem::remove_all(folder_ / "cut.h5.parts");
+  }
+  EXPECT_GT(interruptions, 0);
+}
+
+TEST_F(whole_run, of_which_a_part_is_gone_is_shown_with_a_warning) {
+  pid_t process =
+      start({"run", quickstart_, "-o", "cut.h5", "--jobs", "1", "--only", "none", "--set",
+             refrain_debug_checks ? "workload.generator.requests=8000"
+                                  : "workload.generator.requests=60000"});
+  while (!exists("cut.h5.parts/0000.requests.000003.h5") && kill(process, 0) == 0) {
+    usleep(1000);
+  }
+  kill(process, SIGINT);
+  EXPECT_EQ(wait(process).status, 130);
+  std::filesystem::remove(folder_ / "cut.h5.parts" / "0000.requests.000001.h5");
+  for (const char* name : {"cut.h5", "cut.h5.parts"}) {
+    finished_program shown = run({"show", name});
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_NE(shown.out.find("Results so far: cut.h5.parts\n"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.err.find("none: rows are missing: 1 of the first"), std::string::npos);
+  }
+}
+
+TEST_F(whole_run, whose_file_was_damaged_is_refused_or_shown_and_never_crashes) {
+  ASSERT_EQ(run({"run", quickstart_, "-o", "whole.h5", "--only", "lru", "--set",
+                 "workload.generator.requests=100"})
+                .status,
+            0);
+  std::string whole = read("whole.h5");
+  std::uint64_t seed = 5;
+  SCOPED_TRACE(seed);
+  random_stream random{seed, "flipped bits"};
+  int refused = 0;
+  for (int i = 0; i < (refrain_debug_checks ? 20 : 60); ++i) {
+    std::string damaged = whole;
+    for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips) {
+      char& byte = damaged[random.below(damaged.size())];
+      byte = static_cast<char>(byte ^ (1 << random.below(8)));
+    }
+    write("damaged.h5", damaged);
+    finished_program shown = run({"show", "damaged.h5"});
+    ASSERT_LE(shown.status, 2) << shown.err;
+    refused += shown.status == 0 ? 0 : 1;
+    EXPECT_EQ(shown.status == 0, shown.err.find("damaged.h5") == std::string::npos) << shown.err;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(whole_run, in_serial_order_finds_what_replay_finds) {
