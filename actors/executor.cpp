@@ -28,7 +28,8 @@ std::unique_ptr<eviction> make_eviction(const contender_plan& plan, std::uint32_
 }
 
 // Memory that is far away comes while the work on earlier keys is done.
-void for_each_ahead(std::span<const block_key> keys, const auto& prefetch, const auto& use) {
+template <class Block>
+void for_each_ahead(const std::vector<Block>& keys, const auto& prefetch, const auto& use) {
   constexpr std::size_t ahead = 8;
   for (std::size_t i = 0; i < keys.size() + ahead; ++i) {
     if (i < keys.size()) {
@@ -304,11 +305,11 @@ void executor::publish() {
 void executor::remember(const kv_news& news) {
   block_history& history = context_.history;
   for_each_ahead(
-      std::span{news.filled}, [&](const chained_key& block) { history.prefetch(block.key); },
+      news.filled, [&](const chained_key& block) { history.prefetch(block.key); },
       [&](const chained_key& block) { history.held(block.key); });
   for (const auto* gone : {&news.evicted, &news.withdrawn}) {
     for_each_ahead(
-        std::span{*gone}, [&](block_key key) { history.prefetch(key); },
+        *gone, [&](block_key key) { history.prefetch(key); },
         [&](block_key key) { history.evicted_from_gpu(key); });
   }
 }
