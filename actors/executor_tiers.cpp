@@ -132,29 +132,40 @@ std::size_t executor::split_at(const live_request& r, const load_choice& choice,
   if (!any || (always && !split)) {
     return any ? first : end;
   }
-  auto computed_to = [&](std::size_t block) {
+  auto end_of = [&](std::size_t block) {
     std::int64_t to = block == 0 ? 0 : kv_.end_of(r.kv, block - 1).get();
-    return compute_time(choice.found.tokens, token_count{std::min(to, r.total() - 1)});
+    return token_count{std::min(to, r.total() - 1)};
   };
-  if (!split) {
-    return load_time(choice, offers, first) < computed_to(end) ? first : end;
-  }
-  // Computing takes the longer and loading the shorter, the farther back the split is: both end
-  // together where the two cross.
-  std::size_t low = first;
-  std::size_t high = end;
-  while (low < high) {
-    std::size_t middle = low + (high - low) / 2;
-    if (computed_to(middle) < load_time(choice, offers, middle)) {
-      low = middle + 1;
-    } else {
-      high = middle;
+  // What follows the run is computed in any case, with the run or after it: an iteration has a
+  // price of its own.
+  sim_time nothing = compute_time(choice.found.tokens, r.total());
+  sim_time rest = compute_time(end_of(end), r.total());
+  auto time_from = [&](std::size_t block) {
+    sim_time load = load_time(choice, offers, block);
+    if (block == first && context_.plan.overlap) {
+      return std::max(load, rest);
     }
-  }
-  auto later = [&](std::size_t block) {
-    return std::max(computed_to(block), load_time(choice, offers, block));
+    return std::max(load, compute_time(choice.found.tokens, end_of(block))) + rest;
   };
-  return low > first && later(low - 1) <= later(low) ? low - 1 : low;
+  std::size_t best = first;
+  if (split) {
+    // Computing takes the longer and loading the shorter, the farther back the split is: both end
+    // together where the two cross.
+    std::size_t high = end;
+    while (best < high) {
+      std::size_t middle = best + (high - best) / 2;
+      if (compute_time(choice.found.tokens, end_of(middle)) < load_time(choice, offers, middle)) {
+        best = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    if (best > first && time_from(best - 1) <= time_from(best)) {
+      --best;
+    }
+    best = time_from(first) <= time_from(best) ? first : best;
+  }
+  return time_from(best) < nothing ? best : end;
 }
 
 // How long the slowest transfer of what is wanted of the run from block `from` on would take now.
