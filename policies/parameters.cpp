@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "traces/error.hpp"
@@ -84,12 +85,16 @@ parameters::parameters(const std::vector<parameter>& declared, const given_param
     values_.emplace(std::string{p.name},
                     value{p.type, std::string{p.standard}, parse(p, std::string{p.standard})});
   }
+  std::set<std::string_view> seen;
   for (const auto& [name, text] : given) {
     auto found = std::find_if(declared.begin(), declared.end(),
                               [&wanted = name](const parameter& p) { return p.name == wanted; });
     if (found == declared.end()) {
       throw input_error{where, names.empty() ? "takes no parameters, \"" + name + "\" is unknown"
                                              : unknown_name("parameter", name, names)};
+    }
+    if (!seen.insert(name).second) {
+      throw input_error{where, "gives \"" + name + "\" twice"};
     }
     try {
       values_.at(name) = value{found->type, text, parse_in_range(*found, text)};

@@ -116,8 +116,12 @@ written_value parse_value(const setting_rule& rule, const std::string& text) {
     try {
       toml::table table = toml::parse("value = " + text);
       return value_of(rule, *table.get("value"));
-    } catch (const toml::parse_error&) {
-      return text;
+    } catch (const toml::parse_error& error) {
+      bool meant_toml = rule.type == setting_type::policy && text.starts_with('{');
+      if (meant_toml) {
+        throw input_error{fmt::format("--set {}={}", rule.key, text),
+                          std::string{error.description()}};
+      }
     }
   }
   return text;
@@ -263,6 +267,11 @@ contender_section& scenario_document::contender_of(std::string_view rest,
     }
   }
   if (best == nullptr) {
+    if (std::ranges::find(names, rest) != names.end()) {
+      throw input_error{
+          fmt::format("--set {}", assignment),
+          fmt::format("is a contender; set one of its keys: contender.{}.KEY=VALUE", rest)};
+    }
     // Names may contain dots, so a key that the schema knows tells where the name ends.
     std::size_t end = rest.find('.');
     for (std::size_t dot = end; dot != std::string_view::npos; dot = rest.find('.', dot + 1)) {

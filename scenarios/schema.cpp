@@ -346,6 +346,15 @@ bool is_table_of_schema(std::string_view table) {
 }
 
 std::string unknown_key(std::string_view key) {
+  if (key == "contender") {
+    return "\"contender\" names no single contender; write contender.NAME.KEY=VALUE";
+  }
+  if (is_table_of_schema(key)) {
+    auto inside = std::ranges::find_if(rules(), [key](const setting_rule& rule) {
+      return rule.key.starts_with(key) && rule.key.substr(key.size()).starts_with('.');
+    });
+    return fmt::format("\"{}\" is a table; set its keys one by one, such as {}", key, inside->key);
+  }
   std::string_view table = table_of(key);
   if (const setting_rule* rule = find_rule(table); rule != nullptr && rule->type == policy) {
     return fmt::format(

@@ -95,8 +95,11 @@ class checker {
 
  private:
   [[noreturn]] void refuse() const {
-    throw input_error{where_, fmt::format("expected {}, found {}", expected_of(rule_.type),
-                                          found_text(written_))};
+    // A whole number that was written as a real one shows its point.
+    const auto* real = std::get_if<double>(&written_);
+    bool whole = real != nullptr && found_text(written_).find_first_of(".en") == std::string::npos;
+    throw input_error{where_, fmt::format("expected {}, found {}{}", expected_of(rule_.type),
+                                          found_text(written_), whole ? ".0" : "")};
   }
 
   template <class Type>

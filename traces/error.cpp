@@ -26,6 +26,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
+  // The beginning of a name is nearer to it than another name of that length.
+  auto begun = std::ranges::find_if(candidates, [name](std::string_view candidate) {
+    return name.size() >= 3 && candidate.starts_with(name);
+  });
+  if (begun != candidates.end()) {
+    return *begun;
+  }
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {

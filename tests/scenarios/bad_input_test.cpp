@@ -22,6 +22,16 @@ class bad_input : public program_test {
     return run({"run", "s.toml"});
   }
 
+  /// The same for an assignment on top of a scenario with a contender "lru".
+  void refused(const std::string& assignment, const std::string& pattern) {
+    write("trace.jsonl", row);
+    write("s.toml",
+          "[workload]\nformat = \"mooncake\"\npath = \"trace.jsonl\"\n[model]\nname = "
+          "\"llama-3-8b\"\n[hardware]\ngpu = \"h100-sxm\"\n[[contender]]\nname = \"lru\"\n");
+    SCOPED_TRACE(assignment);
+    expect_refused(run({"run", "s.toml", "--set", assignment}), pattern);
+  }
+
   void expect_refused(const finished_program& program, const std::string& pattern) {
     EXPECT_EQ(program.status, 2);
     EXPECT_EQ(program.error_lines(), 1) << program.err;
@@ -163,6 +173,20 @@ TEST_F(bad_input, unknown_and_misspelt_keys) {
                  "s.toml:8: unknown key \"tiers.disk\"");
   expect_refused(run_rows(row, "[policies]\nevictoin = \"lru\"\n"),
                  "s.toml:9: unknown key \"policies.evictoin\"; did you mean \"policies.eviction\"");
+}
+
+TEST_F(bad_input, prefill_and_decode_that_cannot_be_apart) {
+  refused("disaggregation.prefill_gpus=1", "at least one group must decode");
+  refused("disaggregation.bandwidth=1GB/s", "is set, but not disaggregation.prefill_gpus");
+}
+
+TEST_F(bad_input, tables_and_contenders_that_are_set_as_if_they_were_keys) {
+  refused("policies={}", "\"policies\" is a table; set its keys one by one, such as policies.");
+  refused("contender=3", "write contender.NAME.KEY=VALUE");
+  refused("contender.lru=3", "is a contender; set one of its keys: contender.lru.KEY=VALUE");
+  refused("seed=1.0", "expected an integer, found 1.0");
+  refused("hardware.gpu=h100", "did you mean \"h100-sxm\"?");
+  refused("policies.eviction={name=\"slru\",protected_hits=2,protected_hits=3}", "protected_hits");
 }
 
 TEST_F(bad_input, unknown_model_and_profile) {
