@@ -38,6 +38,7 @@ bool all_attributed(const answer& result) {
 // The tiers are told what they want to know, and nothing is collected for nobody.
 kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs, bool all_news) {
   kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  settings.recompute = plan.recompute;
   settings.tell_evicted = settings.tell_filled = all_news;
   for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
     settings.tell_evicted =

@@ -149,7 +149,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim
       s.blocks[i] = use_found(s, i, slot);
     }
   }
-  s.filled = hits;
+  s.filled = s.found = hits;
   s.left.clear();
   s.left_tokens = token_count{0};
   if (copy) {
@@ -347,7 +347,23 @@ entry_view kv_manager::view(const sequence& s, std::size_t index) const {
     auto found = wanted_.find(entry.key);
     entry.wanted = found == wanted_.end() ? 0 : found->second;
   }
+  if (settings_.needs.costs) {
+    tell_costs(s, entry);
+  }
   return entry;
+}
+
+// The price is linear in the depth, so the mean over the blocks to compute is that of the first and
+// the last of them.
+void kv_manager::tell_costs(const sequence& s, entry_view& entry) const {
+  std::int64_t tokens = settings_.block_tokens;
+  entry.recompute_seconds = settings_.recompute.seconds(
+      entry.tokens_before, end_of(s, entry.depth) - entry.tokens_before);
+  auto first = static_cast<std::int64_t>(std::min(s.found, s.keys.size() - 1));
+  auto last = static_cast<std::int64_t>(s.keys.size()) - 1;
+  entry.request_seconds = (settings_.recompute.seconds(first * tokens, tokens) +
+                           settings_.recompute.seconds(last * tokens, tokens)) /
+                          2;
 }
 
 void kv_manager::want(const sequence& s) {

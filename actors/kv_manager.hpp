@@ -18,6 +18,7 @@
 #include "gpu/block_pool.hpp"
 #include "policies/cache.hpp"
 #include "policies/eviction.hpp"
+#include "policies/recompute.hpp"
 #include "policies/reuse.hpp"
 
 namespace refrain {
@@ -34,6 +35,7 @@ struct kv_settings {
   bool tell_evicted = false;  ///< collect what is evicted in kv_news
   bool tell_filled = false;   ///< collect what becomes findable
   bool tell_reused = false;   ///< collect what is found again
+  recompute_model recompute;  ///< what the eviction policy is told of costs (needs.costs)
 };
 
 /// What there is of one block of a request's chain.
@@ -77,6 +79,7 @@ struct sequence {
   bool short_last_block = false;
   std::vector<held_block> blocks;  ///< in use, first block first
   std::size_t filled = 0;          ///< leading blocks that an ended iteration has filled
+  std::size_t found = 0;           ///< leading blocks that were there when it was admitted
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
 };
@@ -160,6 +163,7 @@ class kv_manager {
   slot_id visible_slot(const sequence& s, std::size_t index) const;
   bool is_left(const sequence& s, std::size_t index) const;
   entry_view view(const sequence& s, std::size_t index) const;
+  void tell_costs(const sequence& s, entry_view& entry) const;
 
   std::int64_t needed(const sequence& s, const kv_match& found, token_count upto) const;
   std::int64_t obtainable() const {

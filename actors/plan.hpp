@@ -13,6 +13,7 @@
 #include "gpu/profile.hpp"
 #include "policies/future.hpp"
 #include "policies/parameters.hpp"
+#include "policies/recompute.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -97,6 +98,7 @@ struct contender_plan {
   policy_choice routing;
   router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
+  recompute_model recompute;            ///< of this GPU and model, for policies that weigh costs
 
   std::vector<tier_plan> tiers;  ///< below the GPU, nearest first
   load_wait waiting = load_wait::automatic;

@@ -58,6 +58,7 @@ class cache {
       map_.prefetch(keys_[slot]);
       policy_.on_evict(slot, keys_[slot]);
       forget(slot);
+      foresee();
     }
     return slot;
   }
@@ -87,6 +88,14 @@ class cache {
   }
 
  private:
+  /// Starts loading what the next eviction will read, where the policy can guess it.
+  void foresee() {
+    if constexpr (requires { policy_.near_victim(); }) {
+      if (slot_id next = policy_.near_victim(); next != no_slot) {
+        map_.prefetch(keys_[next]);
+      }
+    }
+  }
   void forget(slot_id slot) {
     map_.erase(keys_[slot]);
     occupied_ -= sizes_.empty() ? 1 : sizes_[slot];

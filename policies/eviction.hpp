@@ -33,12 +33,14 @@ struct request_view {
 /// One block as a policy sees it.
 struct entry_view {
   block_key key;
-  std::uint32_t size = 1;     ///< in units of the capacity
-  std::uint32_t depth = 0;    ///< blocks before it in its chain
-  slot_id parent = no_slot;   ///< slot of the block before it, where that is resident
-  session_id session;         ///< conversation of the request that touches it
-  token_count tokens_before;  ///< tokens of its chain before this block
-  std::uint32_t wanted = 0;   ///< requests in the look-ahead queue that hold it (needs.queue)
+  std::uint32_t size = 1;        ///< in units of the capacity
+  std::uint32_t depth = 0;       ///< blocks before it in its chain
+  slot_id parent = no_slot;      ///< slot of the block before it, where that is resident
+  session_id session;            ///< conversation of the request that touches it
+  token_count tokens_before;     ///< tokens of its chain before this block
+  std::uint32_t wanted = 0;      ///< requests in the look-ahead queue that hold it (needs.queue)
+  double recompute_seconds = 0;  ///< to compute it again behind all before it (needs.costs)
+  double request_seconds = 0;  ///< mean of that over the blocks its request computes (needs.costs)
 };
 
 /// What a policy must be given; a trace or driver that lacks it stops the run with that reason.
@@ -47,6 +49,7 @@ struct eviction_needs {
   bool sessions = false;    ///< conversations can be told
   bool times = false;       ///< request_view::now
   bool future = false;      ///< the whole trace ahead: clairvoyant
+  bool costs = false;       ///< seconds of recomputation can be told
   bool front = false;       ///< blocks of a request are touched head first, not tail first
   bool unbounded = false;   ///< cached blocks take no room
   std::uint32_t queue = 0;  ///< requests of the queue that on_want tells of; 0 = none
@@ -70,6 +73,9 @@ class eviction {
   virtual void begin_request(const request_view&) {}
   /// A key that is not resident is accessed; false refuses to cache it. Ghosts are looked up here.
   virtual bool on_miss(const entry_view&) { return true; }
+  /// Room was made for what on_miss let in; true asks for another victim all the same. Asked by
+  /// replay only, where sizes differ.
+  virtual bool is_crowded(const entry_view&) { return false; }
   /// Room was made for what on_miss let in; false drops it all the same. Asked by replay only,
   /// where sizes differ.
   virtual bool on_room(const entry_view&) { return true; }

@@ -56,7 +56,7 @@ replay_result replay_eviction(const access_columns& columns, std::string_view po
   require(!needs.times || !columns.arrivals.empty(), where, policy,
           "arrival times, and this trace has none");
   if (rule == replay_rule::flat) {
-    require(!needs.tree && needs.queue == 0 && !needs.sessions, where, policy,
+    require(!needs.tree && needs.queue == 0 && !needs.sessions && !needs.costs, where, policy,
             "chains of requests: replay it under the rule \"prefix\"");
     return entry.replay_flat(columns, capacity, values);
   }

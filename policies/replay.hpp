@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "policies/eviction.hpp"
+#include "policies/recompute.hpp"
 #include "traces/integers.hpp"
 #include "traces/source.hpp"
 
@@ -35,6 +36,7 @@ struct access_columns {
   std::vector<sim_time> arrivals;          ///< one per request; empty where they cannot be told
   token_count block_tokens;
   bool has_chains = false;
+  recompute_model recompute;  ///< what policies that weigh costs are told
 
   std::uint64_t requests() const { return starts.empty() ? 0 : starts.size() - 1; }
 };

@@ -59,6 +59,9 @@ class replay_loop {
       std::uint64_t last = columns_.starts[r + 1];
       std::uint64_t hits = count_leading(first, last);
       result_.missed_size += last - first - hits;
+      if (needs_.costs) {
+        note_costs(hits, last - first);
+      }
       if (needs_.tree) {
         store_pinned(r, first, last, hits);
       } else if (needs_.front) {
@@ -90,13 +93,23 @@ class replay_loop {
     if (entry.size > cache_.capacity() || !policy_.on_miss(entry)) {
       return false;
     }
-    while (!cache_.fits(entry.size)) {
+    while (!cache_.fits(entry.size) || policy_.is_crowded(entry)) {
       cache_.evict();
     }
     if (policy_.on_room(entry)) {
       cache_.insert(entry);
     }
     return false;
+  }
+
+  /// Seconds per block, taken as full, that the request has to compute.
+  void note_costs(std::uint64_t hits, std::uint64_t blocks) {
+    double sum = 0;
+    for (std::uint64_t depth = hits; depth < blocks; ++depth) {
+      sum += columns_.recompute.seconds(columns_.block_tokens * static_cast<std::int64_t>(depth),
+                                        columns_.block_tokens);
+    }
+    request_seconds_ = hits < blocks ? sum / static_cast<double>(blocks - hits) : 0;
   }
 
   std::uint64_t count_leading(std::uint64_t first, std::uint64_t last) {
@@ -146,6 +159,12 @@ class replay_loop {
     auto depth = static_cast<std::uint32_t>(i - columns_.starts[r]);
     entry_view e{.key = columns_.keys[i], .depth = depth};
     e.tokens_before = token_count{columns_.block_tokens * depth};
+    if (needs_.costs) {
+      std::int64_t tokens =
+          columns_.tokens.empty() ? columns_.block_tokens.get() : std::int64_t{columns_.tokens[i]};
+      e.recompute_seconds = columns_.recompute.seconds(e.tokens_before, tokens);
+      e.request_seconds = request_seconds_;
+    }
     if (!columns_.sessions.empty()) {
       e.session = columns_.sessions[r];
     }
@@ -219,6 +238,7 @@ class replay_loop {
   cache<Policy> cache_;
   replay_result result_;
   std::vector<slot_id> pinned_;
+  double request_seconds_ = 0;
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
 };
 

@@ -48,6 +48,17 @@ routing_needs needs_of_routing(const policy_choice& routing) {
   return registry<routing_entry>::find(routing.name, "policies.routing").needs;
 }
 
+/// The price of a token, and what context adds to it: two prefills of the cost model.
+recompute_model recompute_of(cost_model computing) {
+  constexpr token_count tokens{2048};
+  constexpr token_count context{8192};
+  double alone = to_seconds(computing.iteration({.prefill = {{tokens, token_count{0}}}}));
+  double behind = to_seconds(computing.iteration({.prefill = {{tokens, context}}}));
+  double per_token = static_cast<double>(tokens.get());
+  double per_pair = per_token * static_cast<double>(context.get());
+  return {alone / per_token, (behind - alone) / per_pair};
+}
+
 /// Adds a policy and its parameters to a contender's settings.
 void describe_policy(const policy_choice& choice, std::string_view key,
                      std::vector<setting>& into) {
@@ -179,8 +190,9 @@ class run_loader {
     plan.executors_per_node = std::max<std::int64_t>(
         settings.integer("hardware.gpus_per_node") / plan.tensor_parallel, 1);
     plan.blocks = blocks(settings, plan);
-    // Says whether the profile knows this degree of tensor parallelism.
-    cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
+    // Says, too, whether the profile knows this degree of tensor parallelism.
+    plan.recompute =
+        recompute_of(cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead});
 
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);

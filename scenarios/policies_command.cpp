@@ -17,8 +17,9 @@ namespace {
 using named_needs = std::vector<std::pair<bool, const char*>>;
 
 named_needs needs_named(const eviction_needs& needs) {
-  return {{needs.tree, "tree"},   {needs.sessions, "sessions"}, {needs.future, "future"},
-          {needs.front, "front"}, {needs.queue > 0, "queue"},   {needs.unbounded, "unbounded"}};
+  return {{needs.tree, "tree"},          {needs.sessions, "sessions"}, {needs.costs, "costs"},
+          {needs.future, "future"},      {needs.front, "front"},       {needs.queue > 0, "queue"},
+          {needs.unbounded, "unbounded"}};
 }
 named_needs needs_named(const routing_needs& needs) {
   return {{needs.matches, "matches"}, {needs.progress, "progress"}, {needs.sessions, "sessions"}};

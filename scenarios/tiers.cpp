@@ -71,7 +71,8 @@ class tier_reader {
     const auto& entry = registry<eviction_entry>::find(value.text, settings_.where(used));
     policy_choice choice{value.text, {entry.info.parameters, value.values, settings_.where(used)}};
     eviction_needs needs = entry.needs(choice.values);
-    if (needs.tree || needs.queue > 0 || needs.sessions || needs.future || needs.unbounded) {
+    if (needs.tree || needs.queue > 0 || needs.sessions || needs.future || needs.unbounded ||
+        needs.costs) {
       throw input_error{
           settings_.where(used),
           fmt::format("\"{}\" needs what a tier below the GPU does not know; set {} to "

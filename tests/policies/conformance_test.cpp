@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(every_eviction_policy, conformance, ::testing::ValuesIn
                          own_name);
 
 TEST(leaf_scope, evicts_children_before_their_parents) {
-  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+  for (const char* name : {"lfu", "lfu_da", "gdsf", "slru", "lrfu"}) {
     SCOPED_TRACE(name);
     const auto& entry = registry<eviction_entry>::find(name, "test");
     parameters leaf{entry.info.parameters, {{"scope", "leaf"}}, "test"};
@@ -206,7 +206,7 @@ TEST(leaf_scope, evicts_children_before_their_parents) {
 }
 
 TEST(leaf_scope, runs_through_the_same_driver_with_pins) {
-  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+  for (const char* name : {"lfu", "lfu_da", "gdsf", "slru", "lrfu"}) {
     const auto& entry = registry<eviction_entry>::find(name, "test");
     for (const char* history : {"forgotten", "kept"}) {
       parameters leaf{entry.info.parameters, {{"scope", "leaf"}, {"history", history}}, "test"};

@@ -49,6 +49,7 @@ TEST_P(published, rate_is_equal_to_three_digits) {
 }
 
 const given_parameters leaf = {{"scope", "leaf"}};
+const given_parameters kept = {{"history", "kept"}};
 const given_parameters leaf_kept = {{"scope", "leaf"}, {"history", "kept"}};
 const given_parameters thousand = {{"scope", "leaf"}, {"half_life_requests", "1000"}};
 const given_parameters thousand_kept = {
@@ -99,6 +100,20 @@ INSTANTIATE_TEST_SUITE_P(
                       published_rate{"conversation", "gdsf", leaf_kept, 100'000, .363},
                       published_rate{"synthetic", "gdsf", leaf_kept, 1'000, .090},
                       published_rate{"synthetic", "gdsf", leaf_kept, 10'000, .437},
+                      published_rate{"conversation", "pgdsf", {}, 1'000, .044},
+                      published_rate{"conversation", "pgdsf", {}, 10'000, .212},
+                      published_rate{"synthetic", "pgdsf", {}, 1'000, .088},
+                      published_rate{"synthetic", "pgdsf", {}, 10'000, .437},
+                      published_rate{"conversation", "pgdsf", kept, 1'000, .055},
+                      published_rate{"conversation", "pgdsf", kept, 10'000, .223},
+                      published_rate{"conversation", "pgdsf", kept, 100'000, .362},
+                      published_rate{"synthetic", "pgdsf", kept, 1'000, .092},
+                      published_rate{"synthetic", "pgdsf", kept, 10'000, .443},
+                      published_rate{"conversation", "two_q", {}, 1'000, .054},
+                      published_rate{"conversation", "two_q", {}, 10'000, .184},
+                      published_rate{"conversation", "two_q", {}, 100'000, .356},
+                      published_rate{"synthetic", "two_q", {}, 1'000, .086},
+                      published_rate{"synthetic", "two_q", {}, 10'000, .419},
                       published_rate{"conversation", "lrfu", thousand, 1'000, .049},
                       published_rate{"conversation", "lrfu", thousand, 10'000, .219},
                       published_rate{"synthetic", "lrfu", thousand, 1'000, .069},
