@@ -57,12 +57,17 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       index_{index},
       needs_{needs_of(context->plan)},
       eviction_{make_eviction(context->plan, index)},
+      gate_{make_admission(context->plan.admission.name, context->plan.admission.values,
+                           context->plan.blocks, gate_needs_)},
       reuse_{registry<reuse_entry>::find(context->plan.reuse.name, "policies.reuse")
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
       reporter_{*this, *context, index},
-      kv_{settings_of(context->plan, needs_, reuse_->shares()), *eviction_, *reuse_},
+      kv_{settings_of(context->plan, needs_, reuse_->shares()),
+          *eviction_,
+          *reuse_,
+          {gate_.get(), gate_needs_}},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},

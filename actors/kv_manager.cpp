@@ -6,10 +6,12 @@
 
 namespace refrain {
 
-kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing)
+kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing,
+                       gate_keeper gate)
     : settings_{settings},
       sharing_{sharing},
       policy_{policy},
+      gate_{gate},
       cache_{policy, settings.needs.unbounded ? -1 : settings.blocks, settings.slots},
       pool_{settings.blocks},
       block_of_(settings.slots, no_block),
@@ -132,6 +134,9 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim
     return false;
   }
   policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
+  if (gate_.policy != nullptr && !s.storable) {
+    s.storable = gate_.policy->leading(s.keys);
+  }
   // All that was found is taken before anything is allocated, so it cannot be given away for it:
   // first what this request had left behind, since a found block that took no room needs a block of
   // the pool.
@@ -211,7 +216,7 @@ void kv_manager::append(sequence& s) {
       return;
     }
     entry_view entry = view(s, index);
-    if (slot == no_slot && policy_.on_miss(entry)) {
+    if (slot == no_slot && may_enter(s, entry) && policy_.on_miss(entry)) {
       block_id block = take();
       slot = cache_.insert(entry);
       if (slot >= block_of_.size()) {
@@ -232,8 +237,41 @@ void kv_manager::append(sequence& s) {
   ++used_;
 }
 
+// What the admission policy says. At its limit a cached block gives way to the newcomer, and its
+// memory is free again.
+bool kv_manager::may_enter(const sequence& s, const entry_view& entry) {
+  if (gate_.policy == nullptr) {
+    return true;
+  }
+  if (gate_.needs.accesses) {
+    gate_.policy->on_access(entry.key);
+  }
+  if (entry.depth >= s.storable.value_or(admission::all)) {
+    return false;
+  }
+  bool full = pool_.available() == 0 && cache_.unpinned() > 0;
+  slot_id last = gate_.needs.victim && full ? policy_.victim() : no_slot;
+  block_key victim = last == no_slot ? block_key{} : cache_.key_of(last);
+  return gate_.policy->admit(entry, last == no_slot ? nullptr : &victim) && make_way();
+}
+
+bool kv_manager::make_way() {
+  std::int64_t limit = gate_.policy->limit(pool_.capacity());
+  if (settings_.needs.unbounded || cache_.occupied() < limit) {
+    return true;
+  }
+  if (limit == 0 || cache_.unpinned() == 0) {
+    return false;
+  }
+  pool_.put_back(evict());
+  return true;
+}
+
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
+  if (gate_.needs.accesses) {
+    gate_.policy->on_access(s.keys[index]);
+  }
   policy_.on_hit(slot, view(s, index));
   if (settings_.tell_reused) {
     news_.reused.push_back(s.keys[index]);
@@ -262,9 +300,16 @@ block_id kv_manager::take() {
   if (pool_.available() > 0) {
     return pool_.take();
   }
+  return evict();
+}
+
+block_id kv_manager::evict() {
   slot_id gone = cache_.evict();
   REFRAIN_ASSERT(gone != no_slot);
   ++evictions_;
+  if (gate_.policy != nullptr) {
+    gate_.policy->on_evict(cache_.key_of(gone));
+  }
   if (settings_.tell_evicted) {
     news_.evicted.push_back(cache_.key_of(gone));
   }

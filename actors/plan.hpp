@@ -66,6 +66,7 @@ struct tier_plan {
   tier_write write = tier_write::demote;
   tier_load loading = tier_load::automatic;
   policy_choice eviction;
+  policy_choice admission{"always", {}};
 };
 
 /// How many routers there are and how soon they know what executors hold.
@@ -94,6 +95,7 @@ struct contender_plan {
 
   policy_choice reuse;
   policy_choice eviction;
+  policy_choice admission{"always", {}};  ///< what may enter the GPU's cache
   policy_choice batching;
   policy_choice routing;
   router_plan routers;

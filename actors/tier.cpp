@@ -38,8 +38,13 @@ tier::tier(caf::actor_config& config, contender_context* context, std::uint32_t 
       block_bytes_{context->plan.block_bytes()},
       capacity_blocks_{slots_of(context->plan, plan())},
       policy_{make_policy(context->plan, plan())},
+      gate_{make_admission(plan().admission.name, plan().admission.values, capacity_blocks_,
+                           gate_needs_)},
       cache_{*policy_, capacity_blocks_, slots_of(context->plan, plan())},
       written_(slots_of(context->plan, plan())) {
+  if (gate_) {
+    capacity_blocks_ = gate_->limit(capacity_blocks_);
+  }
   std::size_t links = plan().own_links ? static_cast<std::size_t>(context->plan.executors) : 1;
   loads_.assign(links, transfer_link{plan().load});
   stores_.assign(links, transfer_link{plan().store});
@@ -135,6 +140,9 @@ void tier::store(const store_blocks& batch) {
   for (std::size_t i = batch.keys.size(); i-- > 0;) {
     slot_id slot = cache_.find(batch.keys[i]);
     if (slot != no_slot) {
+      if (gate_needs_.accesses) {
+        gate_->on_access(batch.keys[i]);
+      }
       policy_->on_hit(slot, {.key = batch.keys[i]});
       continue;
     }
@@ -157,7 +165,7 @@ void tier::store(const store_blocks& batch) {
 
 slot_id tier::store_one(block_key key) {
   entry_view entry{.key = key};
-  if (capacity_blocks_ == 0 || !policy_->on_miss(entry) || !make_room()) {
+  if (capacity_blocks_ == 0 || !may_enter(entry) || !policy_->on_miss(entry) || !make_room()) {
     return no_slot;
   }
   slot_id slot = cache_.insert(entry);
@@ -169,8 +177,25 @@ slot_id tier::store_one(block_key key) {
   return slot;
 }
 
+// What the admission policy says of a block by itself: a tier does not know its chain.
+bool tier::may_enter(const entry_view& entry) {
+  if (!gate_) {
+    return true;
+  }
+  if (gate_needs_.accesses) {
+    gate_->on_access(entry.key);
+  }
+  if (gate_->leading({&entry.key, 1}) == 0) {
+    return false;
+  }
+  bool full = cache_.resident() >= capacity_blocks_ && cache_.unpinned() > 0;
+  slot_id last = gate_needs_.victim && full ? policy_->victim() : no_slot;
+  block_key victim = last == no_slot ? block_key{} : cache_.key_of(last);
+  return gate_->admit(entry, last == no_slot ? nullptr : &victim);
+}
+
 bool tier::make_room() {
-  if (cache_.fits(1)) {
+  if (cache_.resident() < capacity_blocks_) {
     return true;
   }
   if (cache_.unpinned() == 0) {
@@ -182,6 +207,9 @@ bool tier::make_room() {
   }
   ++totals_.evicted_blocks;
   evicted_.push_back(cache_.key_of(gone));
+  if (gate_) {
+    gate_->on_evict(evicted_.back());
+  }
   context_.history.evicted_below(evicted_.back(), evicted_from(plan().kind));
   return true;
 }

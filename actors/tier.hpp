@@ -13,6 +13,7 @@
 
 #include "actors/context.hpp"
 #include "actors/messages.hpp"
+#include "policies/admission.hpp"
 #include "policies/cache.hpp"
 
 namespace refrain {
@@ -33,6 +34,7 @@ class tier final : public caf::event_based_actor {
   void end_load(const load_done& ended);
   void store(const store_blocks& batch);
   slot_id store_one(block_key key);
+  bool may_enter(const entry_view& entry);
   bool make_room();
   void end_store(const store_done& ended);
   void pass_down();
@@ -53,6 +55,8 @@ class tier final : public caf::event_based_actor {
   byte_count block_bytes_;
   std::int64_t capacity_blocks_;
   std::unique_ptr<eviction> policy_;
+  std::unique_ptr<admission> gate_;  // null: everything may enter
+  admission_needs gate_needs_;
   cache<eviction> cache_;
   std::vector<char> written_;  // by slot: visible
   std::vector<transfer_link> loads_;

@@ -98,7 +98,6 @@ class ranked_eviction : public eviction {
   void on_remove(slot_id slot) override { ranks_.remove(slot); }
 
   slot_id near_victim() const { return ranks_.near_least(); }
-  void prefetch(slot_id slot) const { ranks_.prefetch(slot); }
 
  protected:
   ranked_eviction(const eviction_setup& setup, bool leaf)

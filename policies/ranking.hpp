@@ -77,8 +77,6 @@ class ranking {
       lower_node(slot);
     }
   }
-  /// Starts loading what touch(slot) will read.
-  void prefetch(slot_id slot) const { __builtin_prefetch(&ranks_[slot]); }
 
   void pin(slot_id slot) { hold(slot, one_pin); }
   void unpin(slot_id slot) { let_go(slot, one_pin); }

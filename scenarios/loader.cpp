@@ -9,6 +9,7 @@
 
 #include "gpu/capacity.hpp"
 #include "gpu/cost_model/cost_model.hpp"
+#include "policies/admission.hpp"
 #include "policies/batching.hpp"
 #include "policies/eviction.hpp"
 #include "policies/reuse.hpp"
@@ -138,6 +139,7 @@ class run_loader {
     scenario_settings settings = document_.resolved(contender);
     choose<reuse_entry>(settings);
     choose<eviction_entry>(settings);
+    choose<admission_entry>(settings);
     choose<batching_entry>(settings);
     choose<routing_entry>(settings);
   }
@@ -173,6 +175,7 @@ class run_loader {
     plan.seed = static_cast<std::uint64_t>(settings.integer("seed"));
     plan.reuse = choose<reuse_entry>(settings);
     plan.eviction = choose<eviction_entry>(settings);
+    plan.admission = choose<admission_entry>(settings);
     plan.batching = choose<batching_entry>(settings);
     plan.routing = choose<routing_entry>(settings);
     plan.model = load_model(settings.required("model.name", document_.file()).path);
@@ -196,6 +199,15 @@ class run_loader {
 
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
+    if (needs.categories || needs.hints || needs.steps || needs.expiry) {
+      throw input_error{
+          settings.where("policies.eviction"),
+          fmt::format("\"{}\" needs {}, which runs do not have yet; replay it", plan.eviction.name,
+                      needs.categories ? "categories of requests"
+                      : needs.hints    ? "retention hints"
+                      : needs.expiry   ? "blocks to be dropped while there is room"
+                                       : "the step graph of a workflow")};
+    }
     check_sessions(settings, "policies.routing", plan.routing,
                    needs_of_routing(plan.routing).sessions);
     const workload_survey& counts = survey(plan.keys, needs.future);
@@ -333,8 +345,15 @@ class run_loader {
     }
     describe_policy(plan.reuse, "policies.reuse", about.parameters);
     describe_policy(plan.eviction, "policies.eviction", about.parameters);
+    if (plan.admission.name != "always") {
+      describe_policy(plan.admission, "policies.admission", about.parameters);
+    }
     for (const tier_plan& tier : plan.tiers) {
-      describe_policy(tier.eviction, "tiers." + tier.name + ".policies.eviction", about.parameters);
+      std::string key = "tiers." + tier.name + ".policies.";
+      describe_policy(tier.eviction, key + "eviction", about.parameters);
+      if (tier.admission.name != "always") {
+        describe_policy(tier.admission, key + "admission", about.parameters);
+      }
     }
     describe_policy(plan.batching, "policies.batching", about.parameters);
     describe_policy(plan.routing, "policies.routing", about.parameters);

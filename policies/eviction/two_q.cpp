@@ -78,6 +78,7 @@ class two_q final : public eviction {
     }
     on_remove(slot);
   }
+  slot_id near_victim() const { return in_.near_oldest(0); }
   void on_remove(slot_id slot) override {
     if (is_often_[slot]) {
       often_units_ -= sizes_[slot];
