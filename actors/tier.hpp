@@ -55,8 +55,8 @@ class tier final : public caf::event_based_actor {
   byte_count block_bytes_;
   std::int64_t capacity_blocks_;
   std::unique_ptr<eviction> policy_;
-  std::unique_ptr<admission> gate_;  // null: everything may enter
   admission_needs gate_needs_;
+  std::unique_ptr<admission> gate_;  // null: everything may enter
   cache<eviction> cache_;
   std::vector<char> written_;  // by slot: visible
   std::vector<transfer_link> loads_;

@@ -1,6 +1,6 @@
 // libCacheSim's counting Bloom filter, so that its W-TinyLFU can be met to the digit: ten counters
 // a key (error 0.001) by double hashing with XXH64, all of them raised by an addition, the least of
-// them the count. Counters have 8 bits and stay at their limit, where libCacheSim's have 32: 14
+// them the count. Counters have 16 bits and stay at their limit, where libCacheSim's have 32: 29
 // bytes a key.
 #pragma once
 
@@ -26,18 +26,18 @@ class counting_filter {
 
   /// One more use of a key.
   void add(block_key key) {
-    for_each(key, [](std::uint8_t& counter) {
-      counter = static_cast<std::uint8_t>(counter + (counter < UINT8_MAX ? 1 : 0));
+    for_each(key, [](std::uint16_t& counter) {
+      counter = static_cast<std::uint16_t>(counter + (counter < UINT16_MAX ? 1 : 0));
     });
   }
   /// About how often a key was added lately; never less.
   std::uint32_t count(block_key key) {
     std::uint32_t least = UINT32_MAX;
-    for_each(key, [&](std::uint8_t& counter) { least = std::min<std::uint32_t>(least, counter); });
+    for_each(key, [&](std::uint16_t& counter) { least = std::min<std::uint32_t>(least, counter); });
     return least;
   }
   void halve() {
-    for (std::uint8_t& counter : counters_) {
+    for (std::uint16_t& counter : counters_) {
       counter /= 2;
     }
   }
@@ -67,7 +67,7 @@ class counting_filter {
   }
 
   std::uint32_t hashes_;
-  std::vector<std::uint8_t> counters_;
+  std::vector<std::uint16_t> counters_;
 };
 
 }  // namespace refrain

@@ -11,121 +11,169 @@ namespace refrain {
 
 namespace {
 
-/// Marks on a line that grows to the right; counts those to the right of a place.
+/// Marks on a line that grows to the right; counts those to the right of a place. Beside the marks
+/// stand sums over 128 of them, and over 16 sums of the level below, four levels up.
 class mark_line {
  public:
   explicit mark_line(std::size_t places)
-      : words_(places / 64 + 1),
-        groups_(words_.size() / group + 1),
-        sums_(groups_.size() / sum + 1) {}
+      : words_((places / top_span + 1) * (top_span / 64)),
+        pairs_(words_.size() / 2),
+        sums_{std::vector<std::uint32_t>(pairs_.size() / fan),
+              std::vector<std::uint32_t>(pairs_.size() / fan / fan),
+              std::vector<std::uint32_t>(pairs_.size() / fan / fan / fan)} {}
 
   std::size_t size() const { return words_.size() * 64; }
 
   void set(std::size_t place) {
     words_[place / 64] |= std::uint64_t{1} << place % 64;
-    ++groups_[place / 64 / group];
-    ++sums_[place / 64 / group / sum];
+    add(place / 128, 1);
   }
   void clear(std::size_t place) {
     words_[place / 64] &= ~(std::uint64_t{1} << place % 64);
-    --groups_[place / 64 / group];
-    --sums_[place / 64 / group / sum];
+    add(place / 128, -1);
   }
-  bool has(std::size_t place) const { return (words_[place / 64] >> place % 64 & 1) != 0; }
 
-  /// Marks behind `place` and before `end`, the place behind the last mark.
-  std::uint64_t behind(std::size_t place, std::size_t end) const {
+  /// Marks behind `place`.
+  std::uint64_t behind(std::size_t place) const {
     std::size_t word = place / 64;
-    std::size_t in_group = word / group;
-    std::size_t in_sum = in_group / sum;
-    std::uint64_t count =
-        static_cast<std::uint64_t>(std::popcount(words_[word] >> place % 64 >> 1));
-    std::size_t stop = std::min((in_group + 1) * group, words_.size());
-    for (std::size_t w = word + 1; w < stop; ++w) {
-      count += static_cast<std::uint64_t>(std::popcount(words_[w]));
+    std::uint64_t odd = word % 2 == 0 ? words_[word + 1] : 0;
+    int count = std::popcount(words_[word] >> place % 64 >> 1) + std::popcount(odd);
+    std::size_t at = place / 128;
+    auto sum = static_cast<std::uint32_t>(count) + later(pairs_.data(), at);
+    for (const std::vector<std::uint32_t>& level : sums_) {
+      at /= fan;
+      sum += later(level.data(), at);
     }
-    stop = std::min((in_sum + 1) * sum, groups_.size());
-    std::uint32_t few = 0;
-    for (std::size_t g = in_group + 1; g < stop; ++g) {
-      few += groups_[g];
+    for (++(at /= fan); at < sums_[2].size() / fan; ++at) {
+      for (std::size_t i = 0; i < fan; ++i) {
+        sum += sums_[2][at * fan + i];
+      }
     }
-    stop = end / 64 / group / sum + 1;
-    for (std::size_t s = in_sum + 1; s < std::min(stop, sums_.size()); ++s) {
-      few += sums_[s];
-    }
-    return count + few;
-  }
-
-  void wipe() {
-    std::fill(words_.begin(), words_.end(), 0);
-    std::fill(groups_.begin(), groups_.end(), 0);
-    std::fill(sums_.begin(), sums_.end(), 0);
+    return sum;
   }
 
  private:
-  static constexpr std::size_t group = 4;  // words of a group
-  static constexpr std::size_t sum = 64;   // groups of a sum
+  static constexpr std::size_t fan = 16;
+  static constexpr std::size_t top_span =
+      128 * fan * fan * fan * fan;  // so that no level ends early
+
+  void add(std::size_t pair, int by) {
+    pairs_[pair] = static_cast<std::uint8_t>(pairs_[pair] + by);
+    for (std::vector<std::uint32_t>& level : sums_) {
+      pair /= fan;
+      level[pair] += static_cast<std::uint32_t>(by);
+    }
+  }
+  /// What stands behind `at` among its fan: all of them are looked at, without a branch.
+  template <class Count>
+  static std::uint32_t later(const Count* counts, std::size_t at) {
+    const Count* begin = counts + at / fan * fan;
+    auto place = static_cast<std::uint32_t>(at % fan);
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < fan; ++i) {
+      sum += i > place ? begin[i] : 0u;
+    }
+    return sum;
+  }
 
   std::vector<std::uint64_t> words_;
-  std::vector<std::uint16_t> groups_;
-  std::vector<std::uint32_t> sums_;
+  std::vector<std::uint8_t> pairs_;
+  std::vector<std::uint32_t> sums_[3];
+};
+
+/// Where each block's last access stands on the line, found by key: open addressing, linear probing
+/// at half load at most. Nothing is ever removed.
+class place_map {
+ public:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  void prefetch(block_key key) const { __builtin_prefetch(&nodes_[home(key)]); }
+  /// The place of a block, `none` for one that is new; it may be written.
+  std::uint32_t& operator[](block_key key) {
+    std::size_t at = home(key);
+    while (nodes_[at].place != none && nodes_[at].key != key) {
+      at = at + 1 == nodes_.size() ? 0 : at + 1;
+    }
+    nodes_[at].key = key;
+    return nodes_[at].place;
+  }
+  std::size_t size() const { return size_; }
+  /// One block more has a place; no reference from before is good any more.
+  void count_new() {
+    if (++size_ * 2 > nodes_.size()) {
+      std::vector<node> old(nodes_.size() * 2, node{});
+      old.swap(nodes_);
+      for (const node& n : old) {
+        if (n.place != none) {
+          (*this)[n.key] = n.place;
+        }
+      }
+    }
+  }
+  template <class Do>
+  void for_each(Do action) {
+    for (node& n : nodes_) {
+      if (n.place != none) {
+        action(n.place);
+      }
+    }
+  }
+
+ private:
+  struct node {
+    block_key key;
+    std::uint32_t place = none;
+  };
+  std::size_t home(block_key key) const { return (key_hash{}(key) >> 32) * nodes_.size() >> 32; }
+
+  std::vector<node> nodes_ = std::vector<node>(1 << 13);
+  std::size_t size_ = 0;
 };
 
 /// LRU's stack over all blocks of a trace, its positions counted from 0.
 class lru_stack {
  public:
-  lru_stack() : marks_{1 << 14}, numbers_{1 << 12} {}
+  static constexpr std::uint64_t never_seen = UINT64_MAX;
 
-  void prefetch(block_key key) const { numbers_.prefetch(key); }
-  /// The number of a block; UINT32_MAX for one that never came.
-  std::uint32_t number_of(block_key key) const { return numbers_.find(key); }
-  std::uint64_t position(std::uint32_t number) const {
-    return marks_.behind(places_[number], end_);
+  void prefetch(block_key key) const { places_.prefetch(key); }
+  std::uint64_t position(block_key key) {
+    std::uint32_t place = places_[key];
+    return place == place_map::none ? never_seen : marks_.behind(place);
   }
-  /// Makes it the topmost; `number` is what number_of said before the request.
-  void touch(block_key key, std::uint32_t number) {
-    if (number == no_slot) {
-      number = numbers_.find(key);  // a key may come twice in a request
-    }
+  /// Makes it the topmost.
+  void touch(block_key key) {
     if (end_ == marks_.size()) {
       close_up();
     }
-    if (number == no_slot) {
-      number = static_cast<std::uint32_t>(places_.size());
-      numbers_.insert(key, slot_id{number});
-      places_.push_back(0);
-    } else {
-      marks_.clear(places_[number]);
+    std::uint32_t& place = places_[key];
+    bool is_new = place == place_map::none;
+    if (!is_new) {
+      marks_.clear(place);
     }
-    places_[number] = static_cast<std::uint32_t>(end_);
+    place = static_cast<std::uint32_t>(end_);
     marks_.set(end_++);
+    if (is_new) {
+      places_.count_new();
+    }
   }
 
  private:
   // The marks move together; the line is twice as long as there are blocks then, at least.
   void close_up() {
-    std::vector<std::uint32_t> order(marks_.size(), UINT32_MAX);
-    for (std::uint32_t n = 0; n < places_.size(); ++n) {
-      order[places_[n]] = n;
-    }
-    if (places_.size() * 2 > marks_.size()) {
-      marks_ = mark_line{marks_.size() * 2};
-    } else {
-      marks_.wipe();
-    }
-    end_ = 0;
-    for (std::uint32_t n : order) {
-      if (n != UINT32_MAX) {
-        places_[n] = static_cast<std::uint32_t>(end_);
-        marks_.set(end_++);
-      }
-    }
+    mark_line closed{places_.size() * 2 > marks_.size() ? marks_.size() * 2 - 1
+                                                        : marks_.size() - 1};
+    end_ = places_.size();
+    std::size_t before = end_ - 1;
+    places_.for_each([&](std::uint32_t& place) {
+      place = static_cast<std::uint32_t>(before - marks_.behind(place));
+      closed.set(place);
+    });
+    marks_ = std::move(closed);
   }
 
-  mark_line marks_;
+  mark_line marks_{1};
   std::size_t end_ = 0;
-  key_map numbers_;
-  std::vector<std::uint32_t> places_;  // of each block's last access on the line
+  place_map places_;
 };
 
 }  // namespace
@@ -134,7 +182,6 @@ lru_curve::lru_curve(const access_columns& columns, replay_rule rule, bool front
   REFRAIN_ASSERT(columns.sizes.empty());
   double begin = thread_seconds();
   lru_stack stack;
-  std::vector<std::uint32_t> numbers;  // of the request's blocks
   std::uint64_t count = columns.keys.size();
   bool flat = rule == replay_rule::flat;
   std::uint64_t requests = flat ? count : columns.requests();
@@ -145,18 +192,17 @@ lru_curve::lru_curve(const access_columns& columns, replay_rule rule, bool front
     for (std::uint64_t i = first; i < last && i + ahead < count; ++i) {
       stack.prefetch(columns.keys[i + ahead]);
     }
-    numbers.clear();
-    for (std::uint64_t i = first; i < last; ++i) {
-      numbers.push_back(stack.number_of(columns.keys[i]));
-    }
     std::uint64_t deepest = 0;
-    for (std::uint64_t i = first; i < last && numbers[i - first] != no_slot; ++i) {
-      deepest = std::max(deepest, stack.position(numbers[i - first]));
+    for (std::uint64_t i = first; i < last; ++i) {
+      std::uint64_t position = stack.position(columns.keys[i]);
+      if (position == lru_stack::never_seen) {
+        break;
+      }
+      deepest = std::max(deepest, position);
       note(columns, i, deepest);
     }
-    for (std::uint64_t n = 0; n < numbers.size(); ++n) {
-      std::uint64_t at = front ? n : numbers.size() - 1 - n;
-      stack.touch(columns.keys[first + at], numbers[at]);
+    for (std::uint64_t n = first; n < last; ++n) {
+      stack.touch(columns.keys[front ? n : last - 1 - (n - first)]);
     }
   }
   whole_.requests = columns.requests();

@@ -24,7 +24,8 @@ blocks = 2000
 )" + contenders);
   }
   double hit_tokens(const finished_program& program, const std::string& contender) const {
-    for (const auto& each : program.json().at("contenders")) {
+    nlohmann::json document = program.json();
+    for (const nlohmann::json& each : document.at("contenders")) {
       if (each.at("name") == contender) {
         return each.at("metrics").at("hit_tokens").at("value");
       }
@@ -76,13 +77,17 @@ name = "all"
 name = "second"
 tiers.host.policies.admission = "second_sight"
 [[contender]]
+name = "frequent"
+tiers.host.policies.admission = "tiny_lfu"
+[[contender]]
 name = "capped"
 tiers.host.policies.admission = { name = "share_cap", share = 0 }
 )");
   finished_program program = run({"run", file, "--set", requests_, "--json"});
   ASSERT_EQ(program.status, 0) << program.err;
   EXPECT_GE(hit_tokens(program, "all"), hit_tokens(program, "second"));
-  for (const auto& each : program.json().at("contenders")) {
+  nlohmann::json document = program.json();
+  for (const nlohmann::json& each : document.at("contenders")) {
     if (each.at("name") == "capped") {
       EXPECT_EQ(each.at("metrics").at("hit_tokens_host").at("value"), 0);
     }
