@@ -44,16 +44,7 @@ class replay_loop {
         policy_.begin_request(view(row));
         drop_expired();
       }
-      entry_view entry{.key = columns_.keys[i],
-                       .size = columns_.sizes.empty() ? 1 : columns_.sizes[i]};
-      if (gate_.policy != nullptr) {
-        leading_ = gate_.policy->leading({&columns_.keys[i], 1});
-      }
-      if (access(entry)) {
-        count_hit(result_, columns_, i);
-      } else {
-        result_.missed_size += entry.size;
-      }
+      access_flat(i);
     }
     return finish(begin);
   }
@@ -96,18 +87,45 @@ class replay_loop {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(capacity, 1, bound));
   }
 
-  bool access(const entry_view& entry) {
+  /// A hit builds no entry_view that the policy does not read: most accesses are hits.
+  void access_flat(std::uint64_t i) {
+    block_key key = columns_.keys[i];
+    std::uint32_t size = columns_.sizes.empty() ? 1 : columns_.sizes[i];
+    slot_id slot = cache_.find(key);
+    if (gate_.policy != nullptr) {
+      leading_ = gate_.policy->leading({&columns_.keys[i], 1});
+      tell_access(key);
+    }
+    if (slot == no_slot) {
+      result_.missed_size += size;
+      enter({.key = key, .size = size});
+      return;
+    }
+    policy_.on_hit(slot, {.key = key, .size = size});
+    drop_expired();
+    count_hit(result_, columns_, i);
+  }
+
+  void access(const entry_view& entry) {
     slot_id slot = cache_.find(entry.key);
+    tell_access(entry.key);
+    if (slot == no_slot) {
+      enter(entry);
+      return;
+    }
+    policy_.on_hit(slot, entry);
+    drop_expired();
+  }
+  void tell_access(block_key key) {
     if (gate_.needs.accesses) {
-      gate_.policy->on_access(entry.key);
+      gate_.policy->on_access(key);
     }
-    if (slot != no_slot) {
-      policy_.on_hit(slot, entry);
-      drop_expired();
-      return true;
-    }
+  }
+
+  /// A block that is not resident goes in, if everybody agrees.
+  void enter(const entry_view& entry) {
     if (entry.size > cache_.capacity() || !may_enter(entry) || !policy_.on_miss(entry)) {
-      return false;
+      return;
     }
     while (!cache_.fits(entry.size) || policy_.is_crowded(entry)) {
       evict();
@@ -115,7 +133,6 @@ class replay_loop {
     if (policy_.on_room(entry)) {
       cache_.insert(entry);
     }
-    return false;
   }
 
   /// What the admission policy says, which is asked before the eviction policy.
@@ -131,7 +148,8 @@ class replay_loop {
       last = policy_.victim();
     }
     block_key victim = last == no_slot ? block_key{} : cache_.key_of(last);
-    return gate_.policy->admit(entry, last == no_slot ? nullptr : &victim);
+    entry_view told = entry;  // a copy, so that the original may stay in registers
+    return gate_.policy->admit(told, last == no_slot ? nullptr : &victim);
   }
   void drop_expired() {
     while (cache_.resident() > 0 && policy_.has_expired()) {
@@ -176,9 +194,7 @@ class replay_loop {
         break;
       }
       if (i < first + hits) {
-        if (gate_.needs.accesses) {
-          gate_.policy->on_access(e.key);
-        }
+        tell_access(e.key);
         policy_.on_hit(slot, e);
       }
       cache_.pin(slot);
@@ -193,9 +209,7 @@ class replay_loop {
 
   slot_id store(const entry_view& e) {
     // A key that repeats inside its request is resident by now.
-    if (gate_.needs.accesses) {
-      gate_.policy->on_access(e.key);
-    }
+    tell_access(e.key);
     if (cache_.find(e.key) != no_slot || !may_enter(e) || !policy_.on_miss(e)) {
       return no_slot;
     }
