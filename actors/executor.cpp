@@ -52,6 +52,7 @@ bool all_attributed(const answer& result) {
 // The tiers are told what they want to know, and nothing is collected for nobody.
 kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs, bool all_news) {
   kv_settings settings{plan.blocks, plan.keys.block_tokens, plan.slots, needs};
+  settings.recompute = plan.recompute;
   settings.tell_evicted = settings.tell_filled = all_news;
   for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
     settings.tell_evicted =
@@ -70,12 +71,17 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       index_{index},
       needs_{needs_of(context->plan)},
       eviction_{make_eviction(context->plan, index)},
+      gate_{make_admission(context->plan.admission.name, context->plan.admission.values,
+                           context->plan.blocks, gate_needs_)},
       reuse_{registry<reuse_entry>::find(context->plan.reuse.name, "policies.reuse")
                  .make(context->plan.reuse.values)},
       batching_{registry<batching_entry>::find(context->plan.batching.name, "policies.batching")
                     .make(context->plan.batching.values)},
       reporter_{*this, *context, index},
-      kv_{settings_of(context->plan, needs_, reuse_->shares()), *eviction_, *reuse_},
+      kv_{settings_of(context->plan, needs_, reuse_->shares()),
+          *eviction_,
+          *reuse_,
+          {gate_.get(), gate_needs_}},
       batcher_{kv_, *batching_, needs_.queue},
       engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
               context->plan.host_overhead},

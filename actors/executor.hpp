@@ -80,6 +80,8 @@ class executor final : public caf::event_based_actor {
   std::uint32_t index_;
   eviction_needs needs_;
   std::unique_ptr<eviction> eviction_;
+  admission_needs gate_needs_;
+  std::unique_ptr<admission> gate_;  // null: everything may enter
   std::unique_ptr<reuse> reuse_;
   std::unique_ptr<batching> batching_;
   reporter reporter_;

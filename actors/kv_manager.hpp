@@ -13,11 +13,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu/block_pool.hpp"
+#include "policies/admission.hpp"
 #include "policies/cache.hpp"
 #include "policies/eviction.hpp"
+#include "policies/recompute.hpp"
 #include "policies/reuse.hpp"
 
 namespace refrain {
@@ -34,6 +37,7 @@ struct kv_settings {
   bool tell_evicted = false;  ///< collect what is evicted in kv_news
   bool tell_filled = false;   ///< collect what becomes findable
   bool tell_reused = false;   ///< collect what is found again
+  recompute_model recompute;  ///< what the eviction policy is told of costs (needs.costs)
 };
 
 /// What there is of one block of a request's chain.
@@ -81,8 +85,10 @@ struct sequence {
   token_count output_tokens;
   std::vector<block_key> keys;
   bool short_last_block = false;
-  std::vector<held_block> blocks;  ///< in use, first block first
-  std::size_t filled = 0;          ///< leading blocks that an ended iteration has filled
+  std::vector<held_block> blocks;       ///< in use, first block first
+  std::size_t filled = 0;               ///< leading blocks that an ended iteration has filled
+  std::size_t found = 0;                ///< leading blocks that were there when it was admitted
+  std::optional<std::size_t> storable;  ///< leading blocks that the admission policy lets in
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
 };
@@ -98,7 +104,8 @@ struct kv_match {
 /// Blocks, keys and pins of one executor. Plain object: no time, no messages.
 class kv_manager {
  public:
-  kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing);
+  /// `gate` says which blocks may be found by others; null: all.
+  kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing, gate_keeper gate = {});
 
   /// Blocks that `tokens` tokens take.
   std::int64_t blocks_for(token_count tokens) const {
@@ -176,6 +183,7 @@ class kv_manager {
   slot_id visible_slot(const sequence& s, std::size_t index) const;
   bool is_left(const sequence& s, std::size_t index) const;
   entry_view view(const sequence& s, std::size_t index) const;
+  void tell_costs(const sequence& s, entry_view& entry) const;
 
   std::int64_t needed(const sequence& s, const kv_match& found, token_count upto) const;
   std::int64_t obtainable() const {
@@ -188,7 +196,10 @@ class kv_manager {
   void append(sequence& s);
   held_block use_found(const sequence& s, std::size_t index, slot_id slot);
   void release(slot_id slot);
+  bool may_enter(const sequence& s, const entry_view& entry);
+  bool make_way();
   block_id take();
+  block_id evict();
   void withdraw(held_block& held);
   void let_go(sequence& s, bool preempted);
   void let_go_of(sequence& s, std::size_t index, bool preempted);
@@ -197,6 +208,7 @@ class kv_manager {
   kv_settings settings_;
   reuse& sharing_;
   eviction& policy_;
+  gate_keeper gate_;
   cache<eviction> cache_;
   block_pool pool_;
   std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room

@@ -13,6 +13,7 @@
 #include "gpu/profile.hpp"
 #include "policies/future.hpp"
 #include "policies/parameters.hpp"
+#include "policies/recompute.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -66,6 +67,7 @@ struct tier_plan {
   tier_write write = tier_write::demote;
   tier_load loading = tier_load::automatic;
   policy_choice eviction;
+  policy_choice admission{"always", {}};
 };
 
 /// How many routers there are and how soon they know what executors hold.
@@ -101,10 +103,12 @@ struct contender_plan {
 
   policy_choice reuse;
   policy_choice eviction;
+  policy_choice admission{"always", {}};  ///< what may enter the GPU's cache
   policy_choice batching;
   policy_choice routing;
   router_plan routers;
   std::shared_ptr<const future> ahead;  ///< set where the eviction policy needs the future
+  recompute_model recompute;            ///< of this GPU and model, for policies that weigh costs
 
   disaggregation_plan disaggregation;
 

@@ -38,10 +38,15 @@ tier::tier(caf::actor_config& config, contender_context* context, std::uint32_t 
       block_bytes_{context->plan.block_bytes()},
       capacity_blocks_{slots_of(context->plan, plan())},
       policy_{make_policy(context->plan, plan())},
+      gate_{make_admission(plan().admission.name, plan().admission.values, capacity_blocks_,
+                           gate_needs_)},
       cache_{*policy_, capacity_blocks_, slots_of(context->plan, plan())},
       written_(slots_of(context->plan, plan())),
       parents_(slots_of(context->plan, plan())),
       seen_(slots_of(context->plan, plan())) {
+  if (gate_) {
+    capacity_blocks_ = gate_->limit(capacity_blocks_);
+  }
   std::size_t links = plan().own_links ? static_cast<std::size_t>(context->plan.executors) : 1;
   loads_.assign(links, transfer_link{plan().load});
   stores_.assign(links, transfer_link{plan().store});
@@ -159,6 +164,9 @@ void tier::store(const store_blocks& batch) {
   std::vector<const chained_key*> missing;
   for (const chained_key& block : batch.blocks) {
     if (slot_id slot = cache_.find(block.key); slot != no_slot) {
+      if (gate_needs_.accesses) {
+        gate_->on_access(block.key);
+      }
       policy_->on_hit(slot, {.key = block.key});
       cache_.pin(slot);
       in_use.push_back({slot});
@@ -181,14 +189,18 @@ void tier::store(const store_blocks& batch) {
   totals_.dropped_blocks += static_cast<std::int64_t>(missing.size() - taken);
   missing.resize(taken);
   store_done ended{batch.writer, {}};
+  const chained_key* refused = nullptr;
   for (const chained_key* block : missing) {
     if (cache_.find(block->key) != no_slot) {
       continue;  // two requests told of it at once
     }
-    if (slot_id slot = store_one(*block); slot != no_slot) {
+    bool orphan = refused != nullptr && refused->key == block->parent;
+    slot_id slot = orphan ? no_slot : store_one(*block);
+    if (slot != no_slot) {
       ended.slots.push_back(slot);
     } else {
       ++totals_.dropped_blocks;
+      refused = block;
     }
   }
   while (!in_use.empty()) {
@@ -206,7 +218,7 @@ void tier::store(const store_blocks& batch) {
 
 slot_id tier::store_one(const chained_key& block) {
   entry_view entry{.key = block.key};
-  if (capacity_blocks_ == 0 || !policy_->on_miss(entry) || !make_room()) {
+  if (capacity_blocks_ == 0 || !may_enter(entry) || !policy_->on_miss(entry) || !make_room()) {
     return no_slot;
   }
   slot_id slot = cache_.insert(entry);
@@ -219,8 +231,25 @@ slot_id tier::store_one(const chained_key& block) {
   return slot;
 }
 
+// What the admission policy says of a block by itself: a tier does not know its chain.
+bool tier::may_enter(const entry_view& entry) {
+  if (!gate_) {
+    return true;
+  }
+  if (gate_needs_.accesses) {
+    gate_->on_access(entry.key);
+  }
+  if (gate_->leading({&entry.key, 1}) == 0) {
+    return false;
+  }
+  bool full = cache_.resident() >= capacity_blocks_ && cache_.unpinned() > 0;
+  slot_id last = gate_needs_.victim && full ? policy_->victim() : no_slot;
+  block_key victim = last == no_slot ? block_key{} : cache_.key_of(last);
+  return gate_->admit(entry, last == no_slot ? nullptr : &victim);
+}
+
 bool tier::make_room() {
-  if (cache_.fits(1)) {
+  if (cache_.resident() < capacity_blocks_) {
     return true;
   }
   if (cache_.unpinned() == 0) {
@@ -233,6 +262,9 @@ bool tier::make_room() {
   ++totals_.evicted_blocks;
   block_key key = cache_.key_of(gone);
   evicted_.push_back({key, parents_[gone]});
+  if (gate_) {
+    gate_->on_evict(key);
+  }
   context_.history.evicted_below(key, evicted_from(plan().kind));
   return true;
 }

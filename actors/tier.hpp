@@ -13,6 +13,7 @@
 
 #include "actors/context.hpp"
 #include "actors/messages.hpp"
+#include "policies/admission.hpp"
 #include "policies/cache.hpp"
 
 namespace refrain {
@@ -35,6 +36,7 @@ class tier final : public caf::event_based_actor {
   slot_id store_one(const chained_key& block);
   std::vector<slot_id> pin_ancestors(const chained_key& block);
   void unpin_from_tail(const std::vector<slot_id>& chain);
+  bool may_enter(const entry_view& entry);
   bool make_room();
   void end_store(const store_done& ended);
   void pass_down();
@@ -55,6 +57,8 @@ class tier final : public caf::event_based_actor {
   byte_count block_bytes_;
   std::int64_t capacity_blocks_;
   std::unique_ptr<eviction> policy_;
+  admission_needs gate_needs_;
+  std::unique_ptr<admission> gate_;  // null: everything may enter
   cache<eviction> cache_;
   std::vector<char> written_;        // by slot: visible
   std::vector<block_key> parents_;   // by slot: the block before it in its chain, or itself

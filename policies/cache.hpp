@@ -36,8 +36,9 @@ class cache {
   bool fits(std::uint32_t size) const { return capacity_ < 0 || occupied_ + size <= capacity_; }
   std::int64_t capacity() const { return capacity_; }
 
-  /// Adds an entry that is not resident and fits, and tells the policy.
-  slot_id insert(const entry_view& entry) {
+  /// Adds an entry that is not resident and fits, and tells the policy. Inlined, or else every miss
+  /// of a replay would write a whole entry_view to memory.
+  [[gnu::always_inline]] slot_id insert(const entry_view& entry) {
     REFRAIN_ASSERT(!refrain_debug_checks || find(entry.key) == no_slot);
     slot_id slot = take_slot();
     keys_[slot] = entry.key;
@@ -59,6 +60,7 @@ class cache {
       map_.prefetch(keys_[slot]);
       policy_.on_evict(slot, keys_[slot]);
       forget(slot);
+      foresee();
     }
     return slot;
   }
@@ -88,6 +90,14 @@ class cache {
   }
 
  private:
+  /// Starts loading what the next eviction will read, where the policy can guess it.
+  void foresee() {
+    if constexpr (requires { policy_.near_victim(); }) {
+      if (slot_id next = policy_.near_victim(); next != no_slot) {
+        map_.prefetch(keys_[next]);
+      }
+    }
+  }
   void forget(slot_id slot) {
     map_.erase(keys_[slot]);
     occupied_ -= sizes_.empty() ? 1 : sizes_[slot];

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "policies/future.hpp"
@@ -21,6 +22,12 @@
 
 namespace refrain {
 
+/// How many steps of a workflow lie before an agent's next turn; 0 is the running one.
+struct agent_steps {
+  std::uint32_t agent;
+  std::uint32_t steps;
+};
+
 /// The request whose blocks are touched next.
 struct request_view {
   request_id id;
@@ -28,17 +35,24 @@ struct request_view {
   token_count input_tokens;
   token_count output_tokens;
   sim_time now{0};  ///< when it is served: its arrival in replay, virtual time in a run
+  std::span<const agent_steps> upcoming{};  ///< agents of its workflow to come (needs.steps)
 };
 
 /// One block as a policy sees it.
 struct entry_view {
   block_key key;
-  std::uint32_t size = 1;     ///< in units of the capacity
-  std::uint32_t depth = 0;    ///< blocks before it in its chain
-  slot_id parent = no_slot;   ///< slot of the block before it, where that is resident
-  session_id session;         ///< conversation of the request that touches it
-  token_count tokens_before;  ///< tokens of its chain before this block
-  std::uint32_t wanted = 0;   ///< requests in the look-ahead queue that hold it (needs.queue)
+  std::uint32_t size = 1;        ///< in units of the capacity
+  std::uint32_t depth = 0;       ///< blocks before it in its chain
+  slot_id parent = no_slot;      ///< slot of the block before it, where that is resident
+  session_id session;            ///< conversation of the request that touches it
+  token_count tokens_before;     ///< tokens of its chain before this block
+  std::uint32_t wanted = 0;      ///< requests in the look-ahead queue that hold it (needs.queue)
+  std::uint32_t category = 0;    ///< the kind of its request (needs.categories)
+  std::int32_t priority = 35;    ///< 0 to 100, as its request asks (needs.hints)
+  sim_time retention{0};         ///< how long that priority holds; 0: without end (needs.hints)
+  std::uint32_t agent = 0;       ///< whose prompt it is in (needs.steps)
+  double recompute_seconds = 0;  ///< to compute it again behind all before it (needs.costs)
+  double request_seconds = 0;  ///< mean of that over the blocks its request computes (needs.costs)
 };
 
 /// What a policy must be given; a trace or driver that lacks it stops the run with that reason.
@@ -47,6 +61,11 @@ struct eviction_needs {
   bool sessions = false;    ///< conversations can be told
   bool times = false;       ///< request_view::now
   bool future = false;      ///< the whole trace ahead: clairvoyant
+  bool costs = false;       ///< seconds of recomputation can be told
+  bool categories = false;  ///< the kind of a request can be told
+  bool hints = false;       ///< requests say how long they want to be kept
+  bool expiry = false;      ///< blocks are dropped when their time is over
+  bool steps = false;       ///< the steps of a workflow that are to come can be told
   bool front = false;       ///< blocks of a request are touched head first, not tail first
   bool unbounded = false;   ///< cached blocks take no room
   std::uint32_t queue = 0;  ///< requests of the queue that on_want tells of; 0 = none
@@ -68,8 +87,14 @@ class eviction {
   static eviction_needs needs(const parameters&) { return {}; }
 
   virtual void begin_request(const request_view&) {}
+  /// Whether victim() must go now, though there is room; asked by replay only, when a request
+  /// begins and after a hit.
+  virtual bool has_expired() { return false; }
   /// A key that is not resident is accessed; false refuses to cache it. Ghosts are looked up here.
   virtual bool on_miss(const entry_view&) { return true; }
+  /// Room was made for what on_miss let in; true asks for another victim all the same. Asked by
+  /// replay only, where sizes differ.
+  virtual bool is_crowded(const entry_view&) { return false; }
   /// Room was made for what on_miss let in; false drops it all the same. Asked by replay only,
   /// where sizes differ.
   virtual bool on_room(const entry_view&) { return true; }
@@ -92,6 +117,7 @@ class eviction {
 
 struct access_columns;
 struct replay_result;
+struct gate_keeper;
 
 /// A registered eviction policy.
 struct eviction_entry {
@@ -101,8 +127,10 @@ struct eviction_entry {
   eviction_needs (*needs)(const parameters&);
   std::unique_ptr<eviction> (*make)(const parameters&, const eviction_setup&);
   /// The tight loops over this very type; null for a policy that exists in runs only.
-  replay_result (*replay_flat)(const access_columns&, std::int64_t capacity, const parameters&);
-  replay_result (*replay_prefix)(const access_columns&, std::int64_t capacity, const parameters&);
+  replay_result (*replay_flat)(const access_columns&, std::int64_t capacity, const parameters&,
+                               gate_keeper);
+  replay_result (*replay_prefix)(const access_columns&, std::int64_t capacity, const parameters&,
+                                 gate_keeper);
 };
 
 }  // namespace refrain

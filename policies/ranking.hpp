@@ -1,7 +1,10 @@
-// Slots by rank, for policies that evict the least of some value (GDSF, LRFU, segmented LRU), flat
-// or with leaf scope: a heap with four children a node whose vector holds, behind the heap, the
-// slots that may not give way now - pinned ones, and under leaf scope those with resident children.
-// So a slot keeps its value wherever it is, at 24 bytes a slot (28 under leaf scope).
+// Slots by rank, for policies that evict the least of some value (LFU, GDSF, LRFU, segmented LRU),
+// flat or with leaf scope: a heap with four children a node whose vector holds, behind the heap,
+// the slots that may not give way now - pinned ones, and under leaf scope those with resident
+// children. The heap is lazy: a touch that does not lower a slot's rank only notes it, and a node
+// is moved down when it comes to the top with an old rank. So a hit costs O(1), and what it saves
+// is paid at most once by a later eviction. 28 bytes a slot with 4-byte values, 36 with 8 bytes,
+// and 8 more under leaf scope.
 #pragma once
 
 #include <algorithm>
@@ -14,26 +17,35 @@
 
 namespace refrain {
 
-/// Slots 0 .. slots - 1 by `Value` (operator<), equal ones by least recent touch. Touches are
+/// Slots 0 .. slots - 1 by `Value` (a number), equal ones by least recent touch. Touches are
 /// numbered in 32 bits: ties are exact between slots touched less than 2^31 touches apart.
 template <class Value>
 class ranking {
  public:
   ranking(std::uint32_t slots, bool leaf_scope)
-      : positions_(slots), holds_(slots), parents_(leaf_scope ? slots : 0) {
+      : ranks_(slots),
+        positions_(slots),
+        holds_(leaf_scope ? slots : 0),
+        parents_(leaf_scope ? slots : 0) {
     nodes_.reserve(slots);
   }
 
   /// Adds a slot, just touched; `parent` counts under leaf scope only.
   void add(slot_id slot, Value value, slot_id parent) {
-    holds_[slot] = 0;
-    nodes_.push_back({value, ++clock_, slot});
-    auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
-    if (at != waiting_) {
-      place(at, nodes_[waiting_]);
+    ranks_[slot] = {value, ++clock_};
+    if (hole_) {
+      hole_ = false;
+      settle_down(0, current(slot));
+    } else {
+      nodes_.push_back(current(slot));
+      auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
+      if (at != waiting_) {
+        place(at, nodes_[waiting_]);
+      }
+      settle_up(waiting_++, current(slot));
     }
-    settle_up(waiting_++, {value, clock_, slot});
     if (!parents_.empty()) {
+      holds_[slot] = 0;
       parents_[slot] = parent;
       if (parent != no_slot) {
         hold(parent, one_child);
@@ -42,29 +54,27 @@ class ranking {
   }
   /// Takes out a slot that may give way.
   void remove(slot_id slot) {
-    REFRAIN_ASSERT(holds_[slot] == 0);
-    park(slot);
+    fill_hole();
     std::uint32_t at = positions_[slot];
-    if (at + 1 != nodes_.size()) {
-      place(at, nodes_.back());
+    REFRAIN_ASSERT(at < waiting_);
+    if (at == 0) {
+      hole_ = true;  // the next slot added often takes the place
+    } else {
+      park(slot);
+      drop_parked(positions_[slot]);
     }
-    nodes_.pop_back();
     if (!parents_.empty() && parents_[slot] != no_slot) {
       let_go(parents_[slot], one_child);
     }
   }
 
-  const Value& value(slot_id slot) const { return nodes_[positions_[slot]].value; }
+  Value value(slot_id slot) const { return ranks_[slot].value; }
   /// A new value for a slot that is touched now.
   void touch(slot_id slot, Value value) {
-    std::uint32_t at = positions_[slot];
-    node moved{value, ++clock_, slot};
-    if (at >= waiting_) {
-      nodes_[at] = moved;
-    } else if (moved < nodes_[at]) {
-      settle_up(at, moved);
-    } else {
-      settle_down(at, moved);
+    bool lower = value < ranks_[slot].value;
+    ranks_[slot] = {value, ++clock_};
+    if (lower) {
+      lower_node(slot);
     }
   }
 
@@ -72,17 +82,37 @@ class ranking {
   void unpin(slot_id slot) { let_go(slot, one_pin); }
 
   /// The slot of the least value, or no_slot when none may give way.
-  slot_id least() const { return waiting_ == 0 ? no_slot : nodes_.front().slot; }
+  slot_id least() {
+    fill_hole();
+    while (waiting_ > 0) {
+      slot_id top{nodes_[0].slot};
+      if (nodes_[0].time == ranks_[top].time) {
+        return top;
+      }
+      settle_down(0, current(top));
+    }
+    return no_slot;
+  }
+  /// A slot that least() may well name next, or no_slot.
+  slot_id near_least() const {
+    std::size_t at = hole_ ? 1 : 0;
+    return at < waiting_ ? slot_id{nodes_[at].slot} : no_slot;
+  }
 
  private:
   static constexpr std::uint32_t arity = 4;
   static constexpr std::uint32_t one_pin = 1;
   static constexpr std::uint32_t one_child = 2;
 
+  // Packed: 12 bytes with a double.
+  struct __attribute__((packed)) rank {
+    Value value;
+    std::uint32_t time;
+  };
   struct node {
     Value value;
     std::uint32_t time;
-    slot_id slot;
+    std::uint32_t slot;
     friend bool operator<(const node& a, const node& b) {
       if (a.value < b.value || b.value < a.value) {
         return a.value < b.value;
@@ -91,16 +121,35 @@ class ranking {
     }
   };
 
+  node current(slot_id slot) const { return {ranks_[slot].value, ranks_[slot].time, slot}; }
+  bool is_parked(slot_id slot) const { return positions_[slot] >= waiting_; }
+
   void hold(slot_id slot, std::uint32_t reason) {
-    if (holds_[slot] == 0) {
+    if (!is_parked(slot)) {
+      fill_hole();
       park(slot);
     }
-    holds_[slot] += reason;
+    if (!holds_.empty()) {
+      holds_[slot] += reason;
+    }
   }
   void let_go(slot_id slot, std::uint32_t reason) {
-    holds_[slot] -= reason;
-    if (holds_[slot] == 0) {
-      unpark(slot);
+    if (!holds_.empty()) {
+      holds_[slot] -= reason;
+      if (holds_[slot] > 0) {
+        return;
+      }
+    }
+    fill_hole();
+    unpark(slot);
+  }
+
+  void lower_node(slot_id slot) {
+    fill_hole();
+    std::uint32_t at = positions_[slot];
+    node moved = current(slot);
+    if (at < waiting_ && moved < nodes_[at]) {
+      settle_up(at, moved);
     }
   }
 
@@ -121,11 +170,28 @@ class ranking {
   }
   void unpark(slot_id slot) {
     std::uint32_t at = positions_[slot];
-    node back = nodes_[at];
     if (at != waiting_) {
       place(at, nodes_[waiting_]);
     }
-    settle_up(waiting_++, back);
+    settle_up(waiting_++, current(slot));
+  }
+  void drop_parked(std::uint32_t at) {
+    if (at + 1 != nodes_.size()) {
+      place(at, nodes_.back());
+    }
+    nodes_.pop_back();
+  }
+  /// Nothing stands at the top of the heap: its last node takes the place.
+  void fill_hole() {
+    if (!hole_) {
+      return;
+    }
+    hole_ = false;
+    node last = nodes_[--waiting_];
+    drop_parked(waiting_);
+    if (waiting_ > 0) {
+      settle_down(0, last);
+    }
   }
 
   void place(std::uint32_t at, const node& n) {
@@ -167,12 +233,14 @@ class ranking {
     place(at, moving);
   }
 
-  std::vector<node> nodes_;  // the heap, then the slots that may not give way
+  std::vector<rank> ranks_;
+  std::vector<node> nodes_;  // the heap, then the slots that may not give way; never below its rank
   std::vector<std::uint32_t> positions_;
-  std::vector<std::uint32_t> holds_;  // pins count 1, resident children 2 each
+  std::vector<std::uint32_t> holds_;  // leaf scope: pins count 1, resident children 2 each
   std::vector<slot_id> parents_;
   std::uint32_t waiting_ = 0;  // slots in the heap
   std::uint32_t clock_ = 0;
+  bool hole_ = false;  // the slot at the top was removed
 };
 
 }  // namespace refrain

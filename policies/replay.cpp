@@ -7,12 +7,16 @@
 
 #include <algorithm>
 
+#include "policies/admission.hpp"
 #include "policies/bound.hpp"
 #include "policies/cache.hpp"
 
 namespace refrain {
 
 namespace {
+
+// The kind of a request is its turn, where nothing else is known; later turns count as one.
+constexpr std::uint32_t turns_told_apart = 8;
 
 void append(access_columns& columns, const request& row, const trace_info& info) {
   columns.starts.push_back(columns.keys.size());
@@ -23,6 +27,7 @@ void append(access_columns& columns, const request& row, const trace_info& info)
   }
   if (info.has_sessions) {
     columns.sessions.push_back(row.session);
+    columns.categories.push_back(std::min(row.turn, turns_told_apart - 1));
   }
   if (!info.has_lengths) {
     return;
@@ -43,9 +48,30 @@ void require(bool present, const std::string& where, std::string_view policy, co
   }
 }
 
+void check_needs(const access_columns& columns, const eviction_needs& needs, replay_rule rule,
+                 const std::string& where, std::string_view policy) {
+  require(!needs.times || !columns.arrivals.empty(), where, policy,
+          "arrival times, and this trace has none");
+  if (rule == replay_rule::flat) {
+    require(!needs.tree && needs.queue == 0 && !needs.sessions && !needs.costs &&
+                !needs.categories && !needs.hints && !needs.steps,
+            where, policy, "chains of requests: replay it under the rule \"prefix\"");
+    return;
+  }
+  require(!needs.sessions || !columns.sessions.empty(), where, policy,
+          "sessions, and this trace has none");
+  require(!needs.categories || !columns.categories.empty(), where, policy,
+          "categories of requests (types, or turns of sessions), and this trace has neither");
+  require(!needs.hints || !columns.hints.empty(), where, policy,
+          "retention hints, and this trace has none");
+  require(!needs.steps || !columns.agents.empty(), where, policy,
+          "the step graph of a workflow, and this trace has none");
+}
+
 replay_result replay_eviction(const access_columns& columns, std::string_view policy,
                               const given_parameters& given, std::int64_t capacity,
-                              replay_rule rule, const std::string& where) {
+                              replay_rule rule, const std::string& where,
+                              const admission_choice& choice) {
   const auto& entry = registry<eviction_entry>::find(policy, where);
   parameters values{entry.info.parameters, given, where};
   eviction_needs needs = entry.needs(values);
@@ -53,16 +79,21 @@ replay_result replay_eviction(const access_columns& columns, std::string_view po
     throw input_error{where,
                       "policy \"" + std::string{policy} + "\" has no replay under this rule"};
   }
-  require(!needs.times || !columns.arrivals.empty(), where, policy,
-          "arrival times, and this trace has none");
-  if (rule == replay_rule::flat) {
-    require(!needs.tree && needs.queue == 0 && !needs.sessions, where, policy,
-            "chains of requests: replay it under the rule \"prefix\"");
-    return entry.replay_flat(columns, capacity, values);
+  check_needs(columns, needs, rule, where, policy);
+  bool flat = rule == replay_rule::flat;
+  auto loop = flat ? entry.replay_flat : entry.replay_prefix;
+  if (choice.name == "always") {
+    parameters{registry<admission_entry>::find(choice.name, where).info.parameters, choice.given,
+               where};
+    return loop(columns, capacity, values, {});
   }
-  require(!needs.sessions || !columns.sessions.empty(), where, policy,
-          "sessions, and this trace has none");
-  return entry.replay_prefix(columns, capacity, values);
+  const auto& gate = registry<admission_entry>::find(choice.name, where);
+  parameters gate_values{gate.info.parameters, choice.given, where};
+  admission_needs gate_needs = gate.needs(gate_values);
+  require(!gate_needs.depth || !flat, where, choice.name,
+          "chains of requests: replay it under the rule \"prefix\"");
+  auto keeper = gate.make(gate_values, {.capacity = capacity});
+  return loop(columns, keeper->limit(capacity), values, {keeper.get(), gate_needs});
 }
 
 }  // namespace
@@ -98,6 +129,13 @@ replay_rule standard_rule(const access_columns& columns) {
   return columns.has_chains ? replay_rule::prefix : replay_rule::flat;
 }
 
+std::string_view bound_of(const access_columns& columns, replay_rule rule) {
+  if (rule == replay_rule::prefix) {
+    return "belady_bypass";
+  }
+  return columns.sizes.empty() ? "min_bypass" : "volume";
+}
+
 std::uint64_t unique_keys(const access_columns& columns) {
   absl::flat_hash_set<block_key, key_hash> seen{columns.keys.begin(), columns.keys.end()};
   return seen.size();
@@ -131,7 +169,7 @@ numbered_accesses number_accesses(const access_columns& columns, bool by_request
 
 replay_result replay(const access_columns& columns, std::string_view policy,
                      const given_parameters& given, std::int64_t capacity, replay_rule rule,
-                     const std::string& where) {
+                     const std::string& where, const admission_choice& admission) {
   require(rule == replay_rule::flat || columns.has_chains, where, policy,
           "chains of block ids under the rule \"prefix\", and this trace has none");
   if (capacity < 1) {
@@ -141,6 +179,9 @@ replay_result replay(const access_columns& columns, std::string_view policy,
   const auto& bounds = registry<bound_entry>::all();
   if (auto bound = bounds.find(policy); bound != bounds.end()) {
     parameters{bound->second.info.parameters, given, where};
+    if (admission.name != "always") {
+      throw input_error{where, "a bound asks no admission policy"};
+    }
     auto loop = rule == replay_rule::flat ? bound->second.replay_flat : bound->second.replay_prefix;
     if (loop == nullptr) {
       throw input_error{where, "the bound \"" + std::string{policy} +
@@ -151,7 +192,7 @@ replay_result replay(const access_columns& columns, std::string_view policy,
     result = loop(columns, capacity);
     result.seconds = thread_seconds() - begin;
   } else {
-    result = replay_eviction(columns, policy, given, capacity, rule, where);
+    result = replay_eviction(columns, policy, given, capacity, rule, where, admission);
   }
   result.requests = columns.requests();
   result.accesses = columns.keys.size();

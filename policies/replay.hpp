@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "policies/eviction.hpp"
+#include "policies/recompute.hpp"
 #include "traces/integers.hpp"
 #include "traces/source.hpp"
 
@@ -22,6 +23,12 @@ namespace refrain {
 
 /// How accesses are counted.
 enum class replay_rule : std::uint8_t { flat, prefix };
+
+/// How a request asks for its blocks to be kept.
+struct retention_hint {
+  std::int32_t priority = 35;
+  sim_time duration{0};  ///< 0: without end
+};
 
 /// The accesses of a trace as columns.
 struct access_columns {
@@ -33,8 +40,13 @@ struct access_columns {
   std::vector<token_count> input_tokens;   ///< one per request; empty where unknown
   std::vector<token_count> output_tokens;  ///< likewise
   std::vector<sim_time> arrivals;          ///< one per request; empty where they cannot be told
+  std::vector<std::uint32_t> categories;   ///< one per request; empty where they cannot be told
+  std::vector<retention_hint> hints;       ///< likewise
+  std::vector<std::uint32_t> agents;       ///< likewise
+  std::vector<std::vector<agent_steps>> upcoming;  ///< likewise, with `agents`
   token_count block_tokens;
   bool has_chains = false;
+  recompute_model recompute;  ///< what policies that weigh costs are told
 
   std::uint64_t requests() const { return starts.empty() ? 0 : starts.size() - 1; }
 };
@@ -62,12 +74,21 @@ replay_rule standard_rule(const access_columns& columns);
 /// Unique keys of the trace.
 std::uint64_t unique_keys(const access_columns& columns);
 
+/// What may enter the cache, by name.
+struct admission_choice {
+  std::string_view name = "always";
+  given_parameters given = {};
+};
+
 /// Replays one policy (an eviction policy, or a bound of policies/bound/) at one capacity, in units
 /// of access size. Throws input_error{where, ...} for an unknown policy, a bad parameter or a trace
 /// that lacks what the policy needs.
 replay_result replay(const access_columns& columns, std::string_view policy,
                      const given_parameters& given, std::int64_t capacity, replay_rule rule,
-                     const std::string& where);
+                     const std::string& where, const admission_choice& admission = {});
+
+/// The bound that no policy beats under a rule on this trace: its name in policies/bound/.
+std::string_view bound_of(const access_columns& columns, replay_rule rule);
 
 /// CPU seconds of this thread so far.
 double thread_seconds();

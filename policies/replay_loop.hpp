@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "policies/admission.hpp"
 #include "policies/bound.hpp"
 #include "policies/cache.hpp"
 #include "policies/replay.hpp"
@@ -19,8 +20,11 @@ namespace refrain {
 template <class Policy>
 class replay_loop {
  public:
-  replay_loop(const access_columns& columns, std::int64_t capacity, const parameters& values)
+  /// `gate` is asked what may enter; null lets everything in.
+  replay_loop(const access_columns& columns, std::int64_t capacity, const parameters& values,
+              gate_keeper gate)
       : columns_{columns},
+        gate_{gate},
         needs_{Policy::needs(values)},
         heap_before_{heap_bytes()},
         setup_{slots(columns, capacity), capacity, random_stream{0, "eviction"}, nullptr},
@@ -38,14 +42,9 @@ class replay_loop {
       }
       for (; row < columns_.requests() && columns_.starts[row] == i; ++row) {
         policy_.begin_request(view(row));
+        drop_expired();
       }
-      entry_view entry{.key = columns_.keys[i],
-                       .size = columns_.sizes.empty() ? 1 : columns_.sizes[i]};
-      if (access(entry)) {
-        count_hit(result_, columns_, i);
-      } else {
-        result_.missed_size += entry.size;
-      }
+      access_flat(i);
     }
     return finish(begin);
   }
@@ -55,10 +54,17 @@ class replay_loop {
     fill_queue();
     for (std::uint64_t r = 0; r < columns_.requests(); ++r) {
       policy_.begin_request(view(r));
+      drop_expired();
       std::uint64_t first = columns_.starts[r];
       std::uint64_t last = columns_.starts[r + 1];
       std::uint64_t hits = count_leading(first, last);
       result_.missed_size += last - first - hits;
+      if (needs_.costs) {
+        note_costs(hits, last - first);
+      }
+      if (gate_.policy != nullptr) {
+        leading_ = gate_.policy->leading({columns_.keys.data() + first, last - first});
+      }
       if (needs_.tree) {
         store_pinned(r, first, last, hits);
       } else if (needs_.front) {
@@ -78,25 +84,94 @@ class replay_loop {
  private:
   static std::uint32_t slots(const access_columns& columns, std::int64_t capacity) {
     auto bound = static_cast<std::int64_t>(columns.keys.size());
-    return static_cast<std::uint32_t>(std::min(capacity, bound));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(capacity, 1, bound));
   }
 
-  bool access(const entry_view& entry) {
+  /// A hit builds no entry_view that the policy does not read: most accesses are hits.
+  void access_flat(std::uint64_t i) {
+    block_key key = columns_.keys[i];
+    std::uint32_t size = columns_.sizes.empty() ? 1 : columns_.sizes[i];
+    slot_id slot = cache_.find(key);
+    if (gate_.policy != nullptr) {
+      leading_ = gate_.policy->leading({&columns_.keys[i], 1});
+      tell_access(key);
+    }
+    if (slot == no_slot) {
+      result_.missed_size += size;
+      enter({.key = key, .size = size});
+      return;
+    }
+    policy_.on_hit(slot, {.key = key, .size = size});
+    drop_expired();
+    count_hit(result_, columns_, i);
+  }
+
+  void access(const entry_view& entry) {
     slot_id slot = cache_.find(entry.key);
-    if (slot != no_slot) {
-      policy_.on_hit(slot, entry);
-      return true;
+    tell_access(entry.key);
+    if (slot == no_slot) {
+      enter(entry);
+      return;
     }
-    if (entry.size > cache_.capacity() || !policy_.on_miss(entry)) {
-      return false;
+    policy_.on_hit(slot, entry);
+    drop_expired();
+  }
+  void tell_access(block_key key) {
+    if (gate_.needs.accesses) {
+      gate_.policy->on_access(key);
     }
-    while (!cache_.fits(entry.size)) {
-      cache_.evict();
+  }
+
+  /// A block that is not resident goes in, if everybody agrees.
+  void enter(const entry_view& entry) {
+    if (entry.size > cache_.capacity() || !may_enter(entry) || !policy_.on_miss(entry)) {
+      return;
+    }
+    while (!cache_.fits(entry.size) || policy_.is_crowded(entry)) {
+      evict();
     }
     if (policy_.on_room(entry)) {
       cache_.insert(entry);
     }
-    return false;
+  }
+
+  /// What the admission policy says, which is asked before the eviction policy.
+  bool may_enter(const entry_view& entry) {
+    if (gate_.policy == nullptr) {
+      return true;
+    }
+    if (entry.depth >= leading_) {
+      return false;
+    }
+    slot_id last = no_slot;
+    if (gate_.needs.victim && !cache_.fits(entry.size) && cache_.unpinned() > 0) {
+      last = policy_.victim();
+    }
+    block_key victim = last == no_slot ? block_key{} : cache_.key_of(last);
+    entry_view told = entry;  // a copy, so that the original may stay in registers
+    return gate_.policy->admit(told, last == no_slot ? nullptr : &victim);
+  }
+  void drop_expired() {
+    while (cache_.resident() > 0 && policy_.has_expired()) {
+      evict();
+    }
+  }
+  slot_id evict() {
+    slot_id gone = cache_.evict();
+    if (gate_.policy != nullptr && gone != no_slot) {
+      gate_.policy->on_evict(cache_.key_of(gone));
+    }
+    return gone;
+  }
+
+  /// Seconds per block, taken as full, that the request has to compute.
+  void note_costs(std::uint64_t hits, std::uint64_t blocks) {
+    double sum = 0;
+    for (std::uint64_t depth = hits; depth < blocks; ++depth) {
+      sum += columns_.recompute.seconds(columns_.block_tokens * static_cast<std::int64_t>(depth),
+                                        columns_.block_tokens);
+    }
+    request_seconds_ = hits < blocks ? sum / static_cast<double>(blocks - hits) : 0;
   }
 
   std::uint64_t count_leading(std::uint64_t first, std::uint64_t last) {
@@ -119,6 +194,7 @@ class replay_loop {
         break;
       }
       if (i < first + hits) {
+        tell_access(e.key);
         policy_.on_hit(slot, e);
       }
       cache_.pin(slot);
@@ -133,10 +209,11 @@ class replay_loop {
 
   slot_id store(const entry_view& e) {
     // A key that repeats inside its request is resident by now.
-    if (cache_.find(e.key) != no_slot || !policy_.on_miss(e)) {
+    tell_access(e.key);
+    if (cache_.find(e.key) != no_slot || !may_enter(e) || !policy_.on_miss(e)) {
       return no_slot;
     }
-    if (!cache_.fits(1) && (cache_.unpinned() == 0 || cache_.evict() == no_slot)) {
+    if (!cache_.fits(1) && (cache_.unpinned() == 0 || evict() == no_slot)) {
       return no_slot;
     }
     return cache_.insert(e);
@@ -146,8 +223,24 @@ class replay_loop {
     auto depth = static_cast<std::uint32_t>(i - columns_.starts[r]);
     entry_view e{.key = columns_.keys[i], .depth = depth};
     e.tokens_before = token_count{columns_.block_tokens * depth};
+    if (needs_.costs) {
+      std::int64_t tokens =
+          columns_.tokens.empty() ? columns_.block_tokens.get() : std::int64_t{columns_.tokens[i]};
+      e.recompute_seconds = columns_.recompute.seconds(e.tokens_before, tokens);
+      e.request_seconds = request_seconds_;
+    }
     if (!columns_.sessions.empty()) {
       e.session = columns_.sessions[r];
+    }
+    if (!columns_.categories.empty()) {
+      e.category = columns_.categories[r];
+    }
+    if (needs_.hints) {
+      e.priority = columns_.hints[r].priority;
+      e.retention = columns_.hints[r].duration;
+    }
+    if (needs_.steps) {
+      e.agent = columns_.agents[r];
     }
     if (needs_.queue > 0) {
       auto found = wanted_.find(e.key);
@@ -167,6 +260,9 @@ class replay_loop {
     }
     if (!columns_.arrivals.empty()) {
       v.now = columns_.arrivals[r];
+    }
+    if (needs_.steps) {
+      v.upcoming = columns_.upcoming[r];
     }
     return v;
   }
@@ -212,6 +308,8 @@ class replay_loop {
   }
 
   const access_columns& columns_;
+  gate_keeper gate_;
+  std::size_t leading_ = 0;  // blocks of this request that may enter
   eviction_needs needs_;
   std::uint64_t heap_before_;
   eviction_setup setup_;
@@ -219,6 +317,7 @@ class replay_loop {
   cache<Policy> cache_;
   replay_result result_;
   std::vector<slot_id> pinned_;
+  double request_seconds_ = 0;
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
 };
 
@@ -232,11 +331,13 @@ struct register_eviction : register_policy<eviction_entry> {
             [](const parameters& values, const eviction_setup& setup) -> std::unique_ptr<eviction> {
               return std::make_unique<Policy>(values, setup);
             },
-            [](const access_columns& columns, std::int64_t capacity, const parameters& values) {
-              return replay_loop<Policy>{columns, capacity, values}.run_flat();
+            [](const access_columns& columns, std::int64_t capacity, const parameters& values,
+               gate_keeper gate) {
+              return replay_loop<Policy>{columns, capacity, values, gate}.run_flat();
             },
-            [](const access_columns& columns, std::int64_t capacity, const parameters& values) {
-              return replay_loop<Policy>{columns, capacity, values}.run_prefix();
+            [](const access_columns& columns, std::int64_t capacity, const parameters& values,
+               gate_keeper gate) {
+              return replay_loop<Policy>{columns, capacity, values, gate}.run_prefix();
             }}} {}
 };
 

@@ -33,6 +33,15 @@ class slot_lists {
     links_[at.prev].next = at.next;
     links_[at.next].prev = at.prev;
   }
+  /// The slot behind which `slot` stands; a number beyond all slots at the front.
+  slot_id before(slot_id slot) const { return slot_id{links_[slot].prev}; }
+  /// Puts a slot that is in no list in the place of one that is, which is in none then.
+  void replace(slot_id slot, slot_id by) {
+    link at = links_[slot];
+    links_[by] = at;
+    links_[at.prev].next = by;
+    links_[at.next].prev = by;
+  }
   /// Takes the slot out and marks it as in no list.
   void detach(slot_id slot) {
     erase(slot);

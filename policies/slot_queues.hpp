@@ -75,6 +75,11 @@ class slot_queues {
     return top;
   }
 
+  /// What oldest() is likely to name, or no_slot.
+  slot_id near_oldest(std::uint32_t queue) const {
+    return order_.empty(queue) ? no_slot : order_.back(queue);
+  }
+
   /// Whether nothing stands in the queue but pinned slots that a scan has passed over.
   bool empty(std::uint32_t queue) const { return order_.empty(queue) && counts_[queue] == 0; }
   std::uint32_t queue_of(slot_id slot) const { return states_[slot].queue; }

@@ -9,6 +9,7 @@
 
 #include "gpu/capacity.hpp"
 #include "gpu/cost_model/cost_model.hpp"
+#include "policies/admission.hpp"
 #include "policies/batching.hpp"
 #include "policies/eviction.hpp"
 #include "policies/reuse.hpp"
@@ -47,6 +48,17 @@ eviction_needs needs_of(const policy_choice& eviction) {
 
 routing_needs needs_of_routing(const policy_choice& routing) {
   return registry<routing_entry>::find(routing.name, "policies.routing").needs;
+}
+
+/// The price of a token, and what context adds to it: two prefills of the cost model.
+recompute_model recompute_of(cost_model computing) {
+  constexpr token_count tokens{2048};
+  constexpr token_count context{8192};
+  double alone = to_seconds(computing.iteration({.prefill = {{tokens, token_count{0}}}}));
+  double behind = to_seconds(computing.iteration({.prefill = {{tokens, context}}}));
+  double per_token = static_cast<double>(tokens.get());
+  double per_pair = per_token * static_cast<double>(context.get());
+  return {alone / per_token, (behind - alone) / per_pair};
 }
 
 /// Adds a policy and its parameters to a contender's settings.
@@ -133,6 +145,7 @@ class run_loader {
     scenario_settings settings = document_.resolved(contender);
     choose<reuse_entry>(settings);
     choose<eviction_entry>(settings);
+    choose<admission_entry>(settings);
     choose<batching_entry>(settings);
     choose<routing_entry>(settings);
   }
@@ -168,6 +181,7 @@ class run_loader {
     plan.seed = static_cast<std::uint64_t>(settings.integer("seed"));
     plan.reuse = choose<reuse_entry>(settings);
     plan.eviction = choose<eviction_entry>(settings);
+    plan.admission = choose<admission_entry>(settings);
     plan.batching = choose<batching_entry>(settings);
     plan.routing = choose<routing_entry>(settings);
     plan.model = load_model(settings.required("model.name", document_.file()).path);
@@ -187,11 +201,21 @@ class run_loader {
     plan.executors_per_node = std::max<std::int64_t>(
         settings.integer("hardware.gpus_per_node") / plan.tensor_parallel, 1);
     plan.blocks = blocks(settings, plan);
-    // Says whether the profile knows this degree of tensor parallelism.
-    cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead};
+    // Says, too, whether the profile knows this degree of tensor parallelism.
+    plan.recompute =
+        recompute_of(cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead});
 
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
+    if (needs.categories || needs.hints || needs.steps || needs.expiry) {
+      throw input_error{
+          settings.where("policies.eviction"),
+          fmt::format("\"{}\" needs {}, which runs do not have yet; replay it", plan.eviction.name,
+                      needs.categories ? "categories of requests"
+                      : needs.hints    ? "retention hints"
+                      : needs.expiry   ? "blocks to be dropped while there is room"
+                                       : "the step graph of a workflow")};
+    }
     check_sessions(settings, "policies.routing", plan.routing,
                    needs_of_routing(plan.routing).sessions);
     if (plan.disaggregation.prefill_executors > 0) {
@@ -334,8 +358,15 @@ class run_loader {
     }
     describe_policy(plan.reuse, "policies.reuse", about.parameters);
     describe_policy(plan.eviction, "policies.eviction", about.parameters);
+    if (plan.admission.name != "always") {
+      describe_policy(plan.admission, "policies.admission", about.parameters);
+    }
     for (const tier_plan& tier : plan.tiers) {
-      describe_policy(tier.eviction, "tiers." + tier.name + ".policies.eviction", about.parameters);
+      std::string key = "tiers." + tier.name + ".policies.";
+      describe_policy(tier.eviction, key + "eviction", about.parameters);
+      if (tier.admission.name != "always") {
+        describe_policy(tier.admission, key + "admission", about.parameters);
+      }
     }
     describe_policy(plan.batching, "policies.batching", about.parameters);
     describe_policy(plan.routing, "policies.routing", about.parameters);

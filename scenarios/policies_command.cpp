@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "policies/admission.hpp"
 #include "policies/eviction.hpp"
 #include "policies/routing.hpp"
 #include "scenarios/arguments.hpp"
@@ -17,8 +18,13 @@ namespace {
 using named_needs = std::vector<std::pair<bool, const char*>>;
 
 named_needs needs_named(const eviction_needs& needs) {
-  return {{needs.tree, "tree"},   {needs.sessions, "sessions"}, {needs.future, "future"},
-          {needs.front, "front"}, {needs.queue > 0, "queue"},   {needs.unbounded, "unbounded"}};
+  return {{needs.tree, "tree"},       {needs.sessions, "sessions"},     {needs.times, "times"},
+          {needs.costs, "costs"},     {needs.categories, "categories"}, {needs.hints, "hints"},
+          {needs.steps, "steps"},     {needs.future, "future"},         {needs.front, "front"},
+          {needs.queue > 0, "queue"}, {needs.unbounded, "unbounded"}};
+}
+named_needs needs_named(const admission_needs& needs) {
+  return {{needs.accesses, "accesses"}, {needs.victim, "victim"}, {needs.depth, "depth"}};
 }
 named_needs needs_named(const routing_needs& needs) {
   return {{needs.matches, "matches"}, {needs.progress, "progress"}, {needs.sessions, "sessions"}};
@@ -30,6 +36,9 @@ std::vector<std::string> needs_of(const policy_info& info) {
   if (info.kind == eviction_entry::kind) {
     parameters standard{info.parameters, {}, std::string{info.name}};
     all = needs_named(registry<eviction_entry>::find(info.name, "").needs(standard));
+  } else if (info.kind == admission_entry::kind) {
+    parameters standard{info.parameters, {}, std::string{info.name}};
+    all = needs_named(registry<admission_entry>::find(info.name, "").needs(standard));
   } else if (info.kind == routing_entry::kind) {
     all = needs_named(registry<routing_entry>::find(info.name, "").needs);
   }
@@ -97,7 +106,7 @@ void print(const std::vector<const policy_info*>& all) {
 void policies_command(const std::vector<std::string>& words) {
   arguments given{"policies", "policies [KIND] [--json]",
                   "Lists every policy, or those of one kind."};
-  given.word("KIND", "bound, eviction, reuse, batching or routing");
+  given.word("KIND", "bound, eviction, admission, reuse, batching or routing");
   given.flag("json", "print one JSON document");
   if (!given.parse(words)) {
     return;

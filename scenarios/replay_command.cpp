@@ -1,35 +1,25 @@
 // `refrain replay`: hits of policies at capacities, without time. The trace is read once; each
-// policy and capacity is one loop over its columns. Times are CPU seconds of this thread.
+// policy and capacity is one loop over its columns, save for LRU's curve, which is one loop for all
+// capacities. Times are CPU seconds of this thread.
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <optional>
 
+#include "policies/lru_curve.hpp"
 #include "policies/replay.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
-#include "scenarios/json.hpp"
+#include "scenarios/replay_report.hpp"
 #include "traces/quantity.hpp"
 
 namespace refrain {
 
 namespace {
-
-/// A policy as the command line gives it: "NAME" or "NAME:k=v,...".
-struct asked_policy {
-  std::string text;
-  std::string name;
-  given_parameters values;
-};
-
-/// One replay and what it gave.
-struct finished_replay {
-  const asked_policy* policy;
-  std::int64_t capacity;
-  replay_result result;
-};
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -41,17 +31,34 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-asked_policy parse_policy(const std::string& text) {
-  asked_policy asked{.text = text, .name = text.substr(0, text.find(':')), .values = {}};
-  if (asked.name.size() == text.size()) {
-    return asked;
+/// "NAME" or "NAME:k=v,...".
+std::string parse_named(const std::string& text, const std::string& where, given_parameters& into) {
+  std::string name = text.substr(0, text.find(':'));
+  if (name.size() == text.size()) {
+    return name;
   }
-  for (const std::string& part : split(text.substr(asked.name.size() + 1), ',')) {
+  for (const std::string& part : split(text.substr(name.size() + 1), ',')) {
     std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw input_error{"--policy " + text, "expected NAME:PARAMETER=VALUE,..."};
+      throw input_error{where, "expected NAME:PARAMETER=VALUE,..."};
     }
-    asked.values.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    into.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+  }
+  return name;
+}
+
+/// A plus sign with a letter behind it begins the admission policy; one in a number does not.
+asked_policy parse_policy(const std::string& text) {
+  std::string where = "--policy " + text;
+  std::size_t plus = text.find('+');
+  while (plus != std::string::npos && plus + 1 < text.size() &&
+         (text[plus + 1] < 'a' || text[plus + 1] > 'z')) {
+    plus = text.find('+', plus + 1);
+  }
+  asked_policy asked{.text = text, .name = "", .values = {}};
+  asked.name = parse_named(text.substr(0, plus), where, asked.values);
+  if (plus != std::string::npos) {
+    asked.admission = parse_named(text.substr(plus + 1), where, asked.admission_values);
   }
   return asked;
 }
@@ -120,52 +127,6 @@ replay_rule parse_rule(const std::string& text, const access_columns& columns) {
   return text == "prefix" ? replay_rule::prefix : replay_rule::flat;
 }
 
-double hit_rate(const replay_result& r) {
-  return static_cast<double>(r.hits) / static_cast<double>(r.accesses);
-}
-
-const char* name_of(replay_rule rule) {
-  return rule == replay_rule::prefix ? "prefix" : "flat";
-}
-
-json describe(const finished_replay& each, replay_rule rule, double read_seconds) {
-  const replay_result& r = each.result;
-  json about{
-      {"policy", each.policy->text}, {"capacity", each.capacity}, {"rule", name_of(rule)},
-      {"requests", r.requests},      {"accesses", r.accesses},    {"hits", r.hits},
-      {"misses", r.misses()},        {"hit_rate", hit_rate(r)},   {"missed_size", r.missed_size}};
-  if (r.total_tokens > 0) {
-    about["token_hit_rate"] =
-        static_cast<double>(r.hit_tokens) / static_cast<double>(r.total_tokens);
-  }
-  about["seconds"] = r.seconds;
-  about["read_seconds"] = read_seconds;
-  about["accesses_per_second"] = json_number(static_cast<double>(r.accesses) / r.seconds);
-  about["peak_bytes"] = r.peak_bytes;
-  return about;
-}
-
-/// Policies as rows, capacities as columns.
-void print(const std::vector<finished_replay>& all, std::size_t capacities) {
-  std::size_t width = 8;
-  for (const finished_replay& each : all) {
-    width = std::max(width, each.policy->text.size());
-  }
-  std::cout << fmt::format("{:<{}}", "capacity", width);
-  for (std::size_t i = 0; i < capacities; ++i) {
-    std::cout << fmt::format("  {:>20}", print_count(all[i].capacity));
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % capacities == 0) {
-      std::cout << fmt::format("\n{:<{}}", all[i].policy->text, width);
-    }
-    auto hits = static_cast<std::int64_t>(all[i].result.hits);
-    std::cout << fmt::format("  {:>7.2f}% {:>11}", 100 * hit_rate(all[i].result),
-                             print_count(hits));
-  }
-  std::cout << "\n";
-}
-
 void print_trace(const access_columns& columns, replay_rule rule) {
   auto count = [](std::size_t n) { return print_count(static_cast<std::int64_t>(n)); };
   std::cout << fmt::format("{} requests, {} accesses to {} blocks, rule {}: hit rate and hits\n\n",
@@ -173,18 +134,113 @@ void print_trace(const access_columns& columns, replay_rule rule) {
                            count(unique_keys(columns)), name_of(rule));
 }
 
+/// Capacities from 1 to all that there is, each a like factor above the one before.
+std::vector<std::int64_t> spread_capacities(const access_columns& columns, std::int64_t points,
+                                            std::uint64_t unique) {
+  double most = columns.sizes.empty() ? static_cast<double>(unique) : 0;
+  absl::flat_hash_set<std::uint64_t> seen;
+  for (std::size_t i = 0; i < columns.sizes.size(); ++i) {
+    most += seen.insert(columns.keys[i]).second ? columns.sizes[i] : 0;
+  }
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < points; ++i) {
+    double share = points == 1 ? 1 : static_cast<double>(i) / static_cast<double>(points - 1);
+    auto capacity = static_cast<std::int64_t>(std::llround(std::pow(most, share)));
+    if (all.empty() || capacity > all.back()) {
+      all.push_back(capacity);
+    }
+  }
+  return all;
+}
+
+/// A, B: seconds per token, and per token and token of context.
+recompute_model parse_recompute(const std::string& text) {
+  std::vector<std::string> parts = split(text, ',');
+  std::optional<double> alone = parse_number<double>(parts[0]);
+  std::optional<double> context = parts.size() == 2 ? parse_number<double>(parts[1]) : std::nullopt;
+  if (!alone || !context || !(*alone > 0) || !(*context >= 0)) {
+    throw input_error{"--recompute " + text,
+                      "expected A,B: seconds per token, and per token and token before it"};
+  }
+  return {*alone, *context};
+}
+
+/// Replays what is asked for, each capacity's bound and baseline once.
+class replayer {
+ public:
+  replayer(const access_columns& columns, replay_rule rule) : columns_{columns}, rule_{rule} {}
+
+  void add(const asked_policy& policy, const std::vector<std::int64_t>& capacities) {
+    for (std::int64_t capacity : capacities) {
+      all_.push_back({&policy, capacity, run(policy, capacity)});
+    }
+  }
+  /// As add; for LRU over blocks of one size all capacities come from one pass.
+  void add_curve(const asked_policy& policy, const std::vector<std::int64_t>& capacities) {
+    if (policy.name != "lru" || policy.admission != "always" || !columns_.sizes.empty()) {
+      add(policy, capacities);
+      return;
+    }
+    run(policy, 1);  // refuses what is wrong
+    bool front = false;
+    for (const auto& [name, value] : policy.values) {
+      front = value == "front";
+    }
+    lru_curve curve{columns_, rule_, front && rule_ == replay_rule::prefix};
+    for (std::int64_t capacity : capacities) {
+      all_.push_back({&policy, capacity, curve.at(capacity)});
+    }
+  }
+  void add_frames(const asked_policy& baseline) {
+    std::string_view bound = bound_of(columns_, rule_);
+    for (finished_replay& each : all_) {
+      auto [at, is_new] = frames_.try_emplace(each.capacity);
+      if (is_new) {
+        at->second = {bound, replay(columns_, bound, {}, each.capacity, rule_, "--trace"),
+                      baseline.text, run(baseline, each.capacity)};
+      }
+      each.frame = &at->second;
+    }
+  }
+  const std::vector<finished_replay>& all() const { return all_; }
+
+ private:
+  replay_result run(const asked_policy& policy, std::int64_t capacity) const {
+    return replay(columns_, policy.name, policy.values, capacity, rule_, "--policy " + policy.text,
+                  {policy.admission, policy.admission_values});
+  }
+
+  const access_columns& columns_;
+  replay_rule rule_;
+  std::vector<finished_replay> all_;
+  std::map<std::int64_t, replay_frame> frames_;
+};
+
+void declare(arguments& given) {
+  given.option("trace", "FORMAT:PATH", "the trace, plain or packed (gz, xz, zst)");
+  given.option("policy", "NAME",
+               "an eviction policy, alone or with an admission policy (lru+second_sight), or a "
+               "bound; see refrain policies");
+  given.option("capacity", "N", "in blocks, or a share of the unique ones such as 5%");
+  given.flag("curve", "hit rate over capacity: from 1 to all blocks, or at --capacity");
+  given.option("points", "N", "capacities of a curve; 30 where omitted");
+  given.option("rule", "RULE", "prefix or flat; prefix where rows carry chains");
+  given.option("baseline", "NAME", "what the headroom counts from; lru where omitted");
+  given.flag("no-bounds", "leave out the bound and the share of the headroom");
+  given.option("recompute", "A,B",
+               "what policies that weigh costs are told: a token behind c others takes A + B c "
+               "seconds; 2^-15 and 2^-30 where omitted");
+  given.flag("json", "print one JSON document");
+}
+
 }  // namespace
 
 void replay_command(const std::vector<std::string>& words) {
   arguments given{"replay",
-                  "replay --trace FORMAT:PATH --policy NAME[:k=v,...]... --capacity N[,N...] "
-                  "[--rule prefix|flat] [--json]",
+                  "replay --trace FORMAT:PATH --policy NAME[:k=v,...][+ADMISSION[:k=v,...]]... "
+                  "--capacity N[,N...] [--curve] [--rule prefix|flat] [--json]",
                   "Replays a trace against policies and bounds, without time: exact hit counts."};
-  given.option("trace", "FORMAT:PATH", "the trace, plain or packed (gz, xz, zst)");
-  given.option("policy", "NAME", "an eviction policy or a bound; see refrain policies");
-  given.option("capacity", "N", "in blocks, or a share of the unique ones such as 5%");
-  given.option("rule", "RULE", "prefix or flat; prefix where rows carry chains");
-  given.flag("json", "print one JSON document");
+  declare(given);
   if (!given.parse(words)) {
     return;
   }
@@ -193,11 +249,17 @@ void replay_command(const std::vector<std::string>& words) {
   for (const std::string& text : given.some("policy")) {
     policies.push_back(parse_policy(text));
   }
-  std::vector<std::string> asked_capacities = given.some("capacity");
+  bool curve = given.has("curve");
+  std::vector<std::string> asked_capacities =
+      curve ? given.all("capacity") : given.some("capacity");
+  std::int64_t points = given.number("points", 1, 30);
   double begin = thread_seconds();
   access_columns columns = read_trace(trace);
   double read_seconds = thread_seconds() - begin;
   replay_rule rule = parse_rule(given.one("rule"), columns);
+  if (given.has("recompute")) {
+    columns.recompute = parse_recompute(given.one("recompute"));
+  }
 
   std::uint64_t unique = unique_keys(columns);
   std::vector<std::int64_t> capacities;
@@ -206,21 +268,24 @@ void replay_command(const std::vector<std::string>& words) {
       capacities.push_back(parse_capacity(text, unique));
     }
   }
-  std::vector<finished_replay> all;
+  if (capacities.empty()) {
+    capacities = spread_capacities(columns, points, unique);
+  }
+  replayer work{columns, rule};
   for (const asked_policy& policy : policies) {
-    for (std::int64_t capacity : capacities) {
-      all.push_back(
-          {&policy, capacity,
-           replay(columns, policy.name, policy.values, capacity, rule, "--policy " + policy.text)});
-    }
+    curve ? work.add_curve(policy, capacities) : work.add(policy, capacities);
+  }
+  asked_policy baseline = parse_policy(given.one("baseline", "lru"));
+  if (!curve && !given.has("no-bounds")) {
+    work.add_frames(baseline);
   }
   if (!given.has("json")) {
     print_trace(columns, rule);
-    print(all, capacities.size());
+    curve ? print_curve(work.all(), capacities.size()) : print_table(work.all(), capacities.size());
     return;
   }
   json document = json::array();
-  for (const finished_replay& each : all) {
+  for (const finished_replay& each : work.all()) {
     document.push_back(describe(each, rule, read_seconds));
   }
   print_json(document);

@@ -67,6 +67,7 @@ void add_tier_rules(std::vector<setting_rule>& all, std::string_view tier) {
        0,
        {"auto", "always", "split"}});
   all.push_back({key("policies.eviction"), policy, "", "instead of policies.eviction", true});
+  all.push_back({key("policies.admission"), policy, "always", "which blocks may enter it", true});
 }
 
 std::vector<setting_rule> make_rules() {
@@ -243,6 +244,7 @@ std::vector<setting_rule> make_rules() {
 
       {"policies.reuse", policy, "prefix", "which cached KV a request takes", true},
       {"policies.eviction", policy, "lru", "which cached block gives way", true},
+      {"policies.admission", policy, "always", "which blocks may enter the GPU's cache", true},
       {"policies.batching", policy, "fcfs", "how batches are formed", true},
       {"policies.routing", policy, "round_robin", "which executor serves a request", true},
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "policies/admission.hpp"
 #include "policies/eviction.hpp"
 #include "scenarios/schema.hpp"
 #include "traces/error.hpp"
@@ -53,6 +54,7 @@ class tier_reader {
                    : load == "always" ? tier_load::always
                                       : tier_load::split;
     plan.eviction = eviction();
+    plan.admission = admission();
     return plan;
   }
 
@@ -74,12 +76,27 @@ class tier_reader {
     const auto& entry = registry<eviction_entry>::find(value.text, settings_.where(used));
     policy_choice choice{value.text, {entry.info.parameters, value.values, settings_.where(used)}};
     eviction_needs needs = entry.needs(choice.values);
-    if (needs.tree || needs.queue > 0 || needs.sessions || needs.future || needs.unbounded) {
+    if (needs.tree || needs.queue > 0 || needs.sessions || needs.future || needs.unbounded ||
+        needs.costs || needs.categories || needs.hints || needs.steps || needs.expiry) {
       throw input_error{
           settings_.where(used),
           fmt::format("\"{}\" needs what a tier below the GPU does not know; set {} to "
                       "another policy",
                       value.text, own)};
+    }
+    return choice;
+  }
+
+  policy_choice admission() const {
+    std::string own = key("policies.admission");
+    const setting_value& value = settings_.at(own);
+    const auto& entry = registry<admission_entry>::find(value.text, settings_.where(own));
+    policy_choice choice{value.text, {entry.info.parameters, value.values, settings_.where(own)}};
+    if (entry.needs(choice.values).depth) {
+      throw input_error{
+          settings_.where(own),
+          fmt::format("\"{}\" needs places in a chain, which a tier below the GPU does not know",
+                      value.text)};
     }
     return choice;
   }

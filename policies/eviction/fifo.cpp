@@ -16,6 +16,7 @@ class fifo final : public eviction {
   void on_pin(slot_id slot) override { order_.pin(slot); }
   void on_unpin(slot_id slot) override { order_.unpin(slot); }
   slot_id victim() override { return order_.oldest(0); }
+  slot_id near_victim() const { return order_.near_oldest(0); }
   void on_remove(slot_id slot) override { order_.erase(slot); }
 
  private:

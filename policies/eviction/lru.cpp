@@ -26,6 +26,7 @@ class lru final : public eviction {
   void on_pin(slot_id slot) override { order_.detach(slot); }
   void on_unpin(slot_id slot) override { order_.push_front(0, slot); }
   slot_id victim() override { return order_.back(0); }
+  slot_id near_victim() const { return order_.empty(0) ? no_slot : order_.back(0); }
   void on_remove(slot_id slot) override { order_.erase(slot); }
 
  private:

@@ -64,6 +64,7 @@ class s3fifo final : public eviction {
     }
     on_remove(slot);
   }
+  slot_id near_victim() const { return queues_.near_oldest(small); }
   void on_remove(slot_id slot) override {
     units_[queues_.queue_of(slot)] -= size_of(slot);
     queues_.erase(slot);

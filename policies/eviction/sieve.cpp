@@ -46,6 +46,7 @@ class sieve final : public eviction {
     }
   }
   void on_remove(slot_id slot) override { order_.erase(slot); }
+  slot_id near_victim() const { return order_.near_oldest(ahead_); }
 
  private:
   void begin_lap() {

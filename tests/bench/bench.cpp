@@ -13,6 +13,7 @@
 #include "actors/contender.hpp"
 #include "gpu/capacity.hpp"
 #include "policies/batching.hpp"
+#include "policies/lru_curve.hpp"
 #include "policies/replay.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
@@ -58,8 +59,8 @@ void bench_replay() {
   for (std::int64_t capacity : {10'000, 100'000}) {
     double lookup =
         best_of_five([&] { return lookup_seconds(columns, static_cast<std::size_t>(capacity)); });
-    for (const char* policy :
-         {"lru", "fifo", "lfu", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu"}) {
+    for (const char* policy : {"lru", "fifo", "lfu", "sieve", "s3fifo", "arc", "gdsf", "slru",
+                               "lrfu", "lfu_da", "two_q", "w_tinylfu", "lirs", "lhd"}) {
       replay_result result;
       double seconds = best_of_five([&] {
         result = replay(columns, policy, {}, capacity, replay_rule::flat, "bench");
@@ -70,6 +71,26 @@ void bench_replay() {
                   lookup / seconds,
                   static_cast<double>(result.peak_bytes) / static_cast<double>(capacity));
     }
+  }
+}
+
+// All capacities of LRU in one pass, by the time of one replay at the middle capacity.
+void bench_curve() {
+  access_columns columns = testing::zipf_columns(10'000'000, 1'000'000, false);
+  for (std::int64_t capacity : {10'000, 100'000}) {
+    double one = best_of_five(
+        [&] { return replay(columns, "lru", {}, capacity, replay_rule::flat, "bench").seconds; });
+    double all = best_of_five([&] {
+      double begin = thread_seconds();
+      lru_curve curve{columns, replay_rule::flat, false};
+      std::uint64_t hits = 0;
+      for (std::int64_t i = 1; i <= 200; ++i) {
+        hits += curve.at(i * 4'000).hits;
+      }
+      return hits > 0 ? thread_seconds() - begin : 0;
+    });
+    std::printf("lru at 200 capacities: %.2f times one replay at %ld\n", all / one,
+                static_cast<long>(capacity));
   }
 }
 
@@ -133,6 +154,7 @@ void bench_run() {
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each row as soon as it is known
   refrain::bench_replay();
+  refrain::bench_curve();
   refrain::bench_run();
   refrain::bench_scale();
 }

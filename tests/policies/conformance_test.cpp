@@ -7,6 +7,7 @@
 
 #include "policies/cache.hpp"
 #include "policies/replay.hpp"
+#include "tests/policies/columns.hpp"
 #include "tests/zipf.hpp"
 
 namespace refrain {
@@ -18,6 +19,11 @@ std::vector<std::string> eviction_names() {
     names.emplace_back(name);
   }
   return names;
+}
+
+bool needs_chains(const eviction_needs& needs) {
+  return needs.sessions || needs.queue > 0 || needs.tree || needs.costs || needs.categories ||
+         needs.hints || needs.steps;
 }
 
 class conformance : public ::testing::TestWithParam<std::string> {
@@ -159,7 +165,7 @@ TEST_P(conformance, makes_the_same_choices_twice) {
 
 TEST_P(conformance, has_only_compulsory_misses_when_everything_fits) {
   eviction_needs needs = entry().needs(defaults());
-  if (entry().replay_flat == nullptr || needs.sessions || needs.queue > 0 || needs.tree) {
+  if (entry().replay_flat == nullptr || needs_chains(needs)) {
     GTEST_SKIP() << "not replayed flat";
   }
   access_columns columns = testing::zipf_columns(20'000, 500, false);
@@ -169,7 +175,7 @@ TEST_P(conformance, has_only_compulsory_misses_when_everything_fits) {
 
 TEST_P(conformance, is_never_better_than_min_with_bypass) {
   eviction_needs needs = entry().needs(defaults());
-  if (entry().replay_flat == nullptr || needs.sessions || needs.queue > 0 || needs.tree) {
+  if (entry().replay_flat == nullptr || needs_chains(needs)) {
     GTEST_SKIP() << "not replayed flat";
   }
   access_columns columns = testing::zipf_columns(20'000, 2'000, false);
@@ -177,6 +183,42 @@ TEST_P(conformance, is_never_better_than_min_with_bypass) {
     replay_result bound = replay(columns, "min_bypass", {}, capacity, replay_rule::flat, "test");
     replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::flat, "test");
     EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
+  }
+}
+
+TEST_P(conformance, is_never_better_than_the_bound_on_chains) {
+  if (entry().replay_prefix == nullptr) {
+    GTEST_SKIP() << "not replayed";
+  }
+  access_columns columns = testing::chain_columns(600, 5);
+  for (std::uint64_t r = 0; r < columns.requests(); ++r) {
+    columns.sessions.push_back(session_id{columns.keys[columns.starts[r]].get() % 17});
+    columns.categories.push_back(static_cast<std::uint32_t>(r % 3));
+    columns.hints.push_back({static_cast<std::int32_t>(r % 4 * 30), sim_time{5'000'000'000}});
+    columns.agents.push_back(static_cast<std::uint32_t>(r % 4));
+    columns.upcoming.push_back({{static_cast<std::uint32_t>((r + 1) % 4), 1}});
+    columns.input_tokens.push_back(columns.block_tokens);
+    columns.output_tokens.push_back(token_count{16});
+  }
+  for (std::int64_t capacity : {1, 3, 20, 100, 400}) {
+    replay_result bound =
+        replay(columns, "belady_bypass", {}, capacity, replay_rule::prefix, "test");
+    replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::prefix, "test");
+    EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
+  }
+}
+
+TEST_P(conformance, is_never_better_than_the_volume_bound_where_sizes_differ) {
+  eviction_needs needs = entry().needs(defaults());
+  if (entry().replay_flat == nullptr || needs_chains(needs)) {
+    GTEST_SKIP() << "not replayed flat";
+  }
+  access_columns columns = testing::object_columns(8'000, 800, 20, 2);
+  for (std::int64_t capacity : {20, 100, 1'000, 20'000}) {
+    replay_result bound = replay(columns, "volume", {}, capacity, replay_rule::flat, "test");
+    replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::flat, "test");
+    EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
+    EXPECT_GE(mine.missed_size, bound.missed_size) << "capacity " << capacity;
   }
 }
 
@@ -188,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(every_eviction_policy, conformance, ::testing::ValuesIn
                          own_name);
 
 TEST(leaf_scope, evicts_children_before_their_parents) {
-  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+  for (const char* name : {"lfu", "lfu_da", "gdsf", "slru", "lrfu"}) {
     SCOPED_TRACE(name);
     const auto& entry = registry<eviction_entry>::find(name, "test");
     parameters leaf{entry.info.parameters, {{"scope", "leaf"}}, "test"};
@@ -206,7 +248,7 @@ TEST(leaf_scope, evicts_children_before_their_parents) {
 }
 
 TEST(leaf_scope, runs_through_the_same_driver_with_pins) {
-  for (const char* name : {"lfu", "gdsf", "slru", "lrfu"}) {
+  for (const char* name : {"lfu", "lfu_da", "gdsf", "slru", "lrfu"}) {
     const auto& entry = registry<eviction_entry>::find(name, "test");
     for (const char* history : {"forgotten", "kept"}) {
       parameters leaf{entry.info.parameters, {{"scope", "leaf"}, {"history", history}}, "test"};

@@ -129,7 +129,7 @@ TEST(slru_segments, a_block_hit_twice_outlasts_one_hit_once) {
 }
 
 TEST(history, a_count_goes_on_when_its_block_returns_only_if_it_is_kept) {
-  for (const char* name : {"gdsf", "slru", "lrfu", "lfu"}) {
+  for (const char* name : {"gdsf", "slru", "lrfu", "lfu", "lfu_da"}) {
     SCOPED_TRACE(name);
     for (bool kept : {false, true}) {
       given_parameters given = {{"history", kept ? "kept" : "forgotten"}};
@@ -149,7 +149,8 @@ TEST(history, a_count_goes_on_when_its_block_returns_only_if_it_is_kept) {
 
 TEST(memory, is_at_most_eighty_bytes_a_slot) {
   access_columns columns = testing::zipf_columns(600'000, 1'000'000, false);
-  for (const char* name : {"fifo", "lru", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu"}) {
+  for (const char* name : {"fifo", "lru", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu", "lfu",
+                           "lfu_da", "two_q"}) {
     replay_result result = replay(columns, name, {}, 100'000, replay_rule::flat, "test");
     EXPECT_LE(result.peak_bytes, 80u * 100'000u) << name;
     EXPECT_GT(result.misses(), 100'000u);

@@ -59,9 +59,55 @@ TEST_F(commands, replay_prints_policies_as_rows_and_capacities_as_columns) {
   EXPECT_EQ(program.status, 0) << program.err;
   EXPECT_EQ(program.out,
             "2 requests, 4 accesses to 2 blocks, rule prefix: hit rate and hits\n\n"
-            "capacity                     1                     2\n"
-            "lru         25.00%           1    50.00%           2\n"
-            "fifo        25.00%           1    50.00%           2\n");
+            "capacity                           1                     2\n"
+            "lru               25.00%           1    50.00%           2\n"
+            "fifo              25.00%           1    50.00%           2\n"
+            "belady_bypass     25.00%           1    50.00%           2  (the bound)\n\n"
+            "share of the headroom between lru and belady_bypass\n"
+            "lru                                -                     -\n"
+            "fifo                               -                     -\n");
+}
+
+TEST_F(commands, replay_shows_the_bound_and_what_each_policy_has_of_the_headroom) {
+  std::string trace = shared("mooncake/synthetic_trace.jsonl.gz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the synthetic trace is absent";
+  }
+  finished_program program = run({"replay", "--trace", "mooncake:" + trace, "--policy", "lru",
+                                  "--policy", "lru+second_sight:history=kept", "--policy",
+                                  "belady_bypass", "--capacity", "1000", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json all = program.json();
+  for (const nlohmann::json& each : all) {
+    EXPECT_EQ(each.at("bound"), "belady_bypass");
+    EXPECT_EQ(each.at("bound_hits"), 33728);
+    EXPECT_EQ(each.at("bound_is_relaxed"), false);
+    EXPECT_EQ(each.at("baseline_hits"), 10252);
+    double hits = each.at("hits");
+    EXPECT_DOUBLE_EQ(each.at("headroom_captured"), (hits - 10252) / (33728 - 10252));
+  }
+  EXPECT_NEAR(all.at(1).at("hit_rate").get<double>(), .090, .0005);
+  EXPECT_EQ(all.at(2).at("headroom_captured"), 1.0);
+}
+
+TEST_F(commands, replay_gives_a_curve_of_any_policy_in_one_call) {
+  std::string trace = shared("mooncake/synthetic_trace.jsonl.gz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the synthetic trace is absent";
+  }
+  finished_program program = run({"replay", "--trace", "mooncake:" + trace, "--policy", "lru",
+                                  "--policy", "fifo", "--curve", "--points", "5", "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json all = program.json();
+  ASSERT_EQ(all.size(), 10u);
+  EXPECT_EQ(all.at(0).at("capacity"), 1);
+  EXPECT_EQ(all.at(4).at("capacity"), 43924);
+  EXPECT_EQ(all.at(4).at("hits"), 77953);
+  EXPECT_EQ(all.at(9).at("hits"), 77953);
+  program = run({"replay", "--trace", "mooncake:" + trace, "--policy", "lru", "--curve",
+                 "--capacity", "1000,10000", "--json"});
+  EXPECT_EQ(program.json().at(0).at("hits"), 10252);
+  EXPECT_EQ(program.json().at(1).at("hits"), 51669);
 }
 
 TEST_F(commands, policies_lists_each_kind_with_parameters_and_source) {

@@ -18,6 +18,8 @@ struct published_rate {
   given_parameters given;
   std::int64_t capacity;
   double rate;
+  const char* admission = "always";
+  given_parameters gate = {};
 };
 
 void PrintTo(const published_rate& p, std::ostream* out) {
@@ -42,13 +44,14 @@ TEST_P(published, rate_is_equal_to_three_digits) {
     GTEST_SKIP() << "the Mooncake traces are not here";
   }
   const access_columns& columns = loaded(path);
-  replay_result result =
-      replay(columns, p.policy, p.given, p.capacity, replay_rule::prefix, "test");
+  replay_result result = replay(columns, p.policy, p.given, p.capacity, replay_rule::prefix, "test",
+                                {p.admission, p.gate});
   double rate = static_cast<double>(result.hits) / static_cast<double>(result.accesses);
   EXPECT_NEAR(rate, p.rate, 0.0005);
 }
 
 const given_parameters leaf = {{"scope", "leaf"}};
+const given_parameters kept = {{"history", "kept"}};
 const given_parameters leaf_kept = {{"scope", "leaf"}, {"history", "kept"}};
 const given_parameters thousand = {{"scope", "leaf"}, {"half_life_requests", "1000"}};
 const given_parameters thousand_kept = {
@@ -99,6 +102,37 @@ INSTANTIATE_TEST_SUITE_P(
                       published_rate{"conversation", "gdsf", leaf_kept, 100'000, .363},
                       published_rate{"synthetic", "gdsf", leaf_kept, 1'000, .090},
                       published_rate{"synthetic", "gdsf", leaf_kept, 10'000, .437},
+                      published_rate{"conversation", "lru", {}, 1'000, .061, "second_sight"},
+                      published_rate{"conversation", "lru", {}, 10'000, .205, "second_sight"},
+                      published_rate{"synthetic", "lru", {}, 1'000, .086, "second_sight"},
+                      published_rate{"synthetic", "lru", {}, 10'000, .416, "second_sight"},
+                      published_rate{"conversation", "lru", {}, 1'000, .057, "second_sight", kept},
+                      published_rate{"conversation", "lru", {}, 10'000, .206, "second_sight", kept},
+                      published_rate{
+                          "conversation", "lru", {}, 100'000, .213, "second_sight", kept},
+                      published_rate{"synthetic", "lru", {}, 1'000, .090, "second_sight", kept},
+                      published_rate{"synthetic", "lru", {}, 10'000, .425, "second_sight", kept},
+                      published_rate{"conversation", "ttl", {{"ttl", "60s"}}, 182'790, .103},
+                      published_rate{"conversation", "ttl", {{"ttl", "120s"}}, 182'790, .192},
+                      published_rate{"conversation", "ttl", {{"ttl", "300s"}}, 182'790, .288},
+                      published_rate{"conversation", "ttl", {{"ttl", "600s"}}, 182'790, .343},
+                      published_rate{"conversation", "ttl", {{"ttl", "900s"}}, 182'790, .355},
+                      published_rate{"conversation", "ttl", {{"ttl", "1800s"}}, 182'790, .363},
+                      published_rate{"synthetic", "ttl", {{"ttl", "600s"}}, 43'924, .634},
+                      published_rate{"conversation", "pgdsf", {}, 1'000, .044},
+                      published_rate{"conversation", "pgdsf", {}, 10'000, .212},
+                      published_rate{"synthetic", "pgdsf", {}, 1'000, .088},
+                      published_rate{"synthetic", "pgdsf", {}, 10'000, .437},
+                      published_rate{"conversation", "pgdsf", kept, 1'000, .055},
+                      published_rate{"conversation", "pgdsf", kept, 10'000, .223},
+                      published_rate{"conversation", "pgdsf", kept, 100'000, .362},
+                      published_rate{"synthetic", "pgdsf", kept, 1'000, .092},
+                      published_rate{"synthetic", "pgdsf", kept, 10'000, .443},
+                      published_rate{"conversation", "two_q", {}, 1'000, .054},
+                      published_rate{"conversation", "two_q", {}, 10'000, .184},
+                      published_rate{"conversation", "two_q", {}, 100'000, .356},
+                      published_rate{"synthetic", "two_q", {}, 1'000, .086},
+                      published_rate{"synthetic", "two_q", {}, 10'000, .419},
                       published_rate{"conversation", "lrfu", thousand, 1'000, .049},
                       published_rate{"conversation", "lrfu", thousand, 10'000, .219},
                       published_rate{"synthetic", "lrfu", thousand, 1'000, .069},
