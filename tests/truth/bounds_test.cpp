@@ -62,9 +62,12 @@ TEST_P(bounded, by_what_no_policy_can_beat) {
                                   std::pair{"SX", std::vector{1'000, 6'500, 200'000}},
                                   std::pair{"synthetic", std::vector{100, 1'000, 10'000}},
                                   std::pair{"conversation", std::vector{1'000, 10'000}}}) {
-    if (trace(name) == nullptr) {
+    // With sanitizers two traces and one capacity must do.
+    bool small = std::string{name} == "S" || std::string{name} == "synthetic";
+    if (trace(name) == nullptr || (refrain_debug_checks && !small)) {
       continue;
     }
+    capacities.resize(refrain_debug_checks ? 1 : capacities.size());
     for (const given_parameters& given : variants(entry.info)) {
       for (int capacity : capacities) {
         for (replay_rule rule : {replay_rule::flat, replay_rule::prefix}) {
