@@ -37,7 +37,8 @@ class checked_rows final : public source {
   void check(const request& row) {
     REFRAIN_ASSERT(row.id.get() == number_++);
     REFRAIN_ASSERT(!info().has_lengths || (row.input_tokens >= 1 && row.output_tokens >= 0));
-    REFRAIN_ASSERT(row.delay >= sim_time{0} && row.object_size >= 1);
+    REFRAIN_ASSERT(row.arrival >= sim_time{0} && row.delay >= sim_time{0});
+    REFRAIN_ASSERT(row.object_size >= 1);
     REFRAIN_ASSERT(info().has_sessions || (row.turn == 0 && row.last_turn));
   }
 

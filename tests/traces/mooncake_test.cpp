@@ -132,6 +132,17 @@ TEST_F(mooncake, the_last_turn_is_exact_where_bad_rows_are_dropped) {
   EXPECT_TRUE(rows[1].last_turn);
 }
 
+TEST_F(mooncake, the_longest_time_between_two_rows_fits) {
+  auto rows = read(R"({"timestamp":-4611686018000,"input_length":5,"output_length":1})"
+                   "\n"
+                   R"({"timestamp":4611686018000,"input_length":5,"output_length":1})");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].arrival, sim_time{9'223'372'036'000'000'000});
+  EXPECT_EQ(
+      reason(R"({"timestamp":4611686018428,"input_length":5,"output_length":1})").substr(0, 33),
+      "\"timestamp\" is beyond 146 years: ");
+}
+
 TEST_F(mooncake, every_kind_of_bad_row_says_what_is_wrong) {
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":5})"), "missing field \"output_length\"");
   EXPECT_EQ(reason(R"({"timestamp":1000,"output_length":5})"), "missing field \"input_length\"");
@@ -153,7 +164,7 @@ TEST_F(mooncake, every_kind_of_bad_row_says_what_is_wrong) {
   EXPECT_EQ(reason(R"({"timestamp":"12:00","input_length":5,"output_length":1})"),
             "\"timestamp\" is not a number: \"12:00\"");
   EXPECT_EQ(reason(R"({"timestamp":1e30,"input_length":5,"output_length":1})").substr(0, 33),
-            "\"timestamp\" is beyond 285 years: ");
+            "\"timestamp\" is beyond 146 years: ");
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":5,"input_tokens":5,"output_length":1})"),
             "a field is given twice: input_tokens");
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":5,"output_length":1,"delay":-1})"),
