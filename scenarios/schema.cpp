@@ -272,7 +272,7 @@ const std::vector<setting_rule>& rules() {
 }
 
 /// Keys, and the tables they stand in.
-std::vector<std::string_view> all_names() {
+std::vector<std::string_view> make_names() {
   std::vector<std::string_view> names;
   for (const setting_rule& rule : rules()) {
     for (std::size_t dot = rule.key.find('.'); dot != std::string_view::npos;
@@ -285,6 +285,11 @@ std::vector<std::string_view> all_names() {
     names.push_back(rule.key);
   }
   names.push_back("contender");
+  return names;
+}
+
+const std::vector<std::string_view>& all_names() {
+  static const std::vector<std::string_view> names = make_names();
   return names;
 }
 
