@@ -1,6 +1,5 @@
 // Numbers are checked for what JSON allows and the simulator can hold: token counts are whole and
-// below 1e9, times are below 146 years (so that the difference of two fits in 64-bit nanoseconds),
-// ids are 64-bit integers.
+// below 1e9, times are below 285 years (64-bit nanoseconds), ids are 64-bit integers.
 #include "traces/json_lines.hpp"
 
 #include <cmath>
@@ -11,7 +10,7 @@ namespace refrain {
 namespace {
 
 constexpr std::int64_t tokens_max = 1'000'000'000;
-constexpr double ns_max = 0x1p62;
+constexpr double ns_max = 9e18;
 
 std::string quoted(std::string_view name) {
   return "\"" + std::string{name} + "\"";
@@ -69,9 +68,16 @@ sim_time json_time(json_value& value, std::string_view name, sim_time unit) {
   }
   double ns = (is_whole ? static_cast<double>(whole) : number) * static_cast<double>(unit.count());
   if (!(std::abs(ns) < ns_max)) {
-    throw bad_row{quoted(name) + " is beyond 146 years", std::to_string(ns * 1e-9) + " s"};
+    throw bad_row{quoted(name) + " is beyond 285 years", std::to_string(ns * 1e-9) + " s"};
   }
   return is_whole ? whole * unit : sim_time{std::llround(ns)};
+}
+
+sim_time time_since(sim_time from, sim_time to, std::string_view name) {
+  if (from < sim_time{0} && to > sim_time::max() + from) {
+    throw bad_row{quoted(name) + " lies more than 292 years after what it is counted from"};
+  }
+  return to - from;
 }
 
 std::string json_id(json_value& value, std::string_view name) {

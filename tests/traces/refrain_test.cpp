@@ -83,7 +83,7 @@ TEST_F(refrain_format, holds_everything_that_a_request_holds) {
   first.last_turn = false;
   first.arrival = sim_time{INT64_C(8'999'999'999'999'998'977)};
   first.input_tokens = token_count{33};
-  first.output_tokens = token_count{1'000'000'000};
+  first.output_tokens = content_tokens_max;
   first.blocks = {block_key{0}, block_key{UINT64_MAX}, block_key{UINT64_MAX - 1}};
   first.segments = {{content_id{UINT64_MAX}, token_count{1}, segment_kind::system},
                     {content_id{2}, token_count{2}, segment_kind::history},
