@@ -312,7 +312,7 @@ void scenario_document::set(std::string_view assignment) {
                       fmt::format("{} cannot differ between contenders", name)};
   }
   into->add(name, check_setting(*rule, value_for(*rule, value), where, ""));
-  if (!has_contenders_ && into == &sets_) {
+  if (!has_contenders_ && into == &sets_ && name.starts_with("policies.")) {
     contender_section only = contenders_[0];
     add_standard_contender();
     contenders_[0].own_sets = only.own_sets;

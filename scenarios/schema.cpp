@@ -83,7 +83,7 @@ std::vector<setting_rule> make_rules() {
       {"workload.spread", duration, "0", "rows of one timestamp are spread over this time"},
       {"workload.serial", boolean, "false", "the next request only after the last is done"},
       {"workload.output_tokens", integer, "0", "of every request; 0 = the trace's own", false, 0,
-       1e9},
+       1e7},
       {"workload.bad_rows", choice, "stop", "what a wrong row does", false, 0, 0, {"stop", "drop"}},
       {"workload.block_tokens", integer, "0", "tokens per id in the file; 0 = the format's own",
        false, 0, tokens_max},
@@ -191,7 +191,7 @@ std::vector<setting_rule> make_rules() {
        5},
       {"workload.generator.output_tokens_quantiles", quantiles, "", "instead", false, 0,
        tokens_max},
-      {"workload.generator.prompt_tokens_max", integer, "16384", "longest prompt", false, 1, 1e9},
+      {"workload.generator.prompt_tokens_max", integer, "16384", "longest prompt", false, 1, 1e7},
       {"workload.generator.tenants", integer, "1", "isolation domains that share nothing", false, 1,
        1e7},
       {"workload.generator.tenant_zipf", real, "1", "share of the i-th in the sessions is i^-this",
@@ -274,7 +274,7 @@ const std::vector<setting_rule>& rules() {
 }
 
 /// Keys, and the tables they stand in.
-std::vector<std::string_view> all_names() {
+std::vector<std::string_view> make_names() {
   std::vector<std::string_view> names;
   for (const setting_rule& rule : rules()) {
     for (std::size_t dot = rule.key.find('.'); dot != std::string_view::npos;
@@ -287,6 +287,11 @@ std::vector<std::string_view> all_names() {
     names.push_back(rule.key);
   }
   names.push_back("contender");
+  return names;
+}
+
+const std::vector<std::string_view>& all_names() {
+  static const std::vector<std::string_view> names = make_names();
   return names;
 }
 

@@ -233,14 +233,17 @@ setting_value check_setting(const setting_rule& rule, const written_value& writt
   return checker{rule, written, where}.check(folder);
 }
 
-scenario_settings scenario_settings::defaults() {
-  scenario_settings all;
-  for (const setting_rule& rule : scenario_schema()) {
-    if (!rule.standard.empty()) {
-      all.add(rule.key, check_setting(rule, standard_of(rule), "", ""));
+const scenario_settings& scenario_settings::defaults() {
+  static const scenario_settings known = [] {
+    scenario_settings all;
+    for (const setting_rule& rule : scenario_schema()) {
+      if (!rule.standard.empty()) {
+        all.add(rule.key, check_setting(rule, standard_of(rule), "", ""));
+      }
     }
-  }
-  return all;
+    return all;
+  }();
+  return known;
 }
 
 void scenario_settings::add(std::string_view key, setting_value value) {

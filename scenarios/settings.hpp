@@ -44,7 +44,7 @@ setting_value check_setting(const setting_rule& rule, const written_value& writt
 class scenario_settings {
  public:
   /// The defaults of the schema.
-  static scenario_settings defaults();
+  static const scenario_settings& defaults();
 
   /// Adds a value to this layer. Throws input_error where tiers.gpu.share and tiers.gpu.blocks
   /// meet.

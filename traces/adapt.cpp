@@ -141,6 +141,9 @@ class spread_arrivals final : public adaptor {
   }
 
   void draw() {
+    if (size_ > 0 && group_time_ > sim_time::max() - spread_) {
+      throw input_error{"workload.spread", "makes an arrival later than 285 years"};
+    }
     draws_.clear();
     for (std::size_t i = 0; i < size_; ++i) {
       if (!is_untimed(group_[i])) {

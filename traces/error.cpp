@@ -36,6 +36,11 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
+    std::size_t least =
+        std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    if (least >= best_distance) {
+      continue;  // a name of a thousand letters costs nothing
+    }
     std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -252,7 +252,8 @@ class fitter {
       settings().think_seconds = quantity_of(fit_.gaps_ms, 1e-3);
     }
     std::int64_t head = settings().system_prompts > 0 ? settings().system_tokens.get() : 0;
-    settings().prompt_tokens_max = token_count{std::max(longest_, head + 1)};
+    settings().prompt_tokens_max =
+        std::min(token_count{std::max(longest_, head + 1)}, content_tokens_max);
   }
 
   static double rate_of(const trace_description& d) {

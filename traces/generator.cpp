@@ -149,8 +149,8 @@ void validate_contents(const generator_settings& s) {
   require(s.rag_share == 0 || s.documents_per_turn <= s.documents, "documents_per_turn",
           "must be at most documents");
   require(s.prompt_tokens_max > (s.system_prompts > 0 ? s.system_tokens.get() : 0) &&
-              s.prompt_tokens_max <= 1'000'000'000,
-          "prompt_tokens_max", "must be above system_tokens and at most 1e9");
+              s.prompt_tokens_max <= content_tokens_max,
+          "prompt_tokens_max", "must be above system_tokens and at most 1e7");
   constexpr auto most = static_cast<double>(piece_tokens_max);
   require(s.document_tokens, "document_tokens", most);
   require(s.question_tokens, "question_tokens", most);

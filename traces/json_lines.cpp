@@ -73,6 +73,13 @@ sim_time json_time(json_value& value, std::string_view name, sim_time unit) {
   return is_whole ? whole * unit : sim_time{std::llround(ns)};
 }
 
+sim_time time_since(sim_time from, sim_time to, std::string_view name) {
+  if (from < sim_time{0} && to > sim_time::max() + from) {
+    throw bad_row{quoted(name) + " lies more than 292 years after what it is counted from"};
+  }
+  return to - from;
+}
+
 std::string json_id(json_value& value, std::string_view name) {
   std::string_view text;
   std::int64_t number = 0;

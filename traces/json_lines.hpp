@@ -29,6 +29,9 @@ std::uint64_t json_unsigned(json_value& value, std::string_view name);
 bool json_flag(json_value& value, std::string_view name);
 /// A time: a number, whole or not, of units of `unit`; 285 years at most. Throws bad_row.
 sim_time json_time(json_value& value, std::string_view name, sim_time unit);
+/// The time from `from` to a field that does not lie before it. Throws bad_row where no clock holds
+/// it.
+sim_time time_since(sim_time from, sim_time to, std::string_view name);
 /// An id that is a string or an integer, as text. Throws bad_row.
 std::string json_id(json_value& value, std::string_view name);
 /// An array of 64-bit ids, negative ones by their two's complement. Throws bad_row.

@@ -155,6 +155,7 @@ class mooncake final : public json_lines_source {
       throw bad_row{"\"timestamp\" is lower than the previous row's"};
     }
     if (row.timestamp) {
+      time_since(start_.value_or(*row.timestamp), *row.timestamp, "timestamp");
       start_ = start_.value_or(*row.timestamp);
       previous_ = row.timestamp;
     }

@@ -4,7 +4,7 @@
 // it is worked out where a policy needs it.
 #include <bit>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "traces/input_file.hpp"
 #include "traces/rows.hpp"
@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "records are read as they lie");
 
 constexpr std::size_t record_bytes = 24;
-constexpr std::size_t records_per_read = std::size_t{1} << 14;
+constexpr std::size_t records_bytes = record_bytes << 14;
 
 template <class Integer>
 Integer load(const char* from) {
@@ -29,7 +29,9 @@ Integer load(const char* from) {
 class oracle_general final : public source {
  public:
   explicit oracle_general(const source_options& options)
-      : file_{options.path}, ledger_{options}, records_(record_bytes * records_per_read) {
+      : file_{options.path},
+        ledger_{options},
+        records_{std::make_unique_for_overwrite<char[]>(records_bytes)} {
     info_.format = "oracle_general";
     info_.id_scope = "trace";
     info_.has_lengths = false;
@@ -42,7 +44,7 @@ class oracle_general final : public source {
   bool next(request& out) override {
     clear_request(out);
     while (at_ != end_ || refill()) {
-      const char* record = records_.data() + at_;
+      const char* record = records_.get() + at_;
       at_ += record_bytes;
       auto seconds = load<std::uint32_t>(record);
       auto size = load<std::uint32_t>(record + 12);
@@ -67,7 +69,7 @@ class oracle_general final : public source {
 
  private:
   bool refill() {
-    std::size_t size = file_.read(records_.data(), records_.size());
+    std::size_t size = file_.read(records_.get(), records_bytes);
     if (size % record_bytes != 0) {
       throw input_error{file_.path(),
                         "its size is not a multiple of 24 bytes: " +
@@ -91,7 +93,7 @@ class oracle_general final : public source {
   trace_info info_;
   input_file file_;
   row_ledger ledger_;
-  std::vector<char> records_;
+  std::unique_ptr<char[]> records_;
   std::size_t at_ = 0, end_ = 0;
   std::uint32_t start_ = 0, seconds_ = 0;
 };

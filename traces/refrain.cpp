@@ -304,6 +304,9 @@ class refrain_lines final : public json_lines_source {
     if (named > out.input_tokens) {
       throw bad_row{"the segments hold more tokens than \"input\"", std::to_string(named)};
     }
+    if (named > content_tokens_max || (row.answer && out.output_tokens > content_tokens_max)) {
+      throw bad_row{"a prompt or an answer of more than 1e7 tokens by content"};
+    }
   }
 
   void check_ids(const request& row) const {

@@ -27,6 +27,10 @@ struct measured_times {
   sim_time e2e;
 };
 
+/// Tokens of one prompt, or of one answer, given by content: they become blocks, so that a row of
+/// few bytes must not stand for billions.
+inline constexpr token_count content_tokens_max{10'000'000};
+
 /// One request. A reader fills it anew for each row; vectors keep their capacity.
 struct request {
   request_id id;           ///< row in the trace, from 0, counting kept rows

@@ -54,10 +54,11 @@ class vllm_requests final : public json_lines_source {
     if (previous_ && queued < *previous_) {
       throw bad_row{"\"queued_ts\" is lower than the previous row's"};
     }
+    out.arrival = time_since(start_.value_or(queued), queued, "queued_ts");
+    out.measured = measured_times{.ttft = time_since(queued, first_token, "first_token_ts"),
+                                  .e2e = time_since(queued, last_token, "last_token_ts")};
     previous_ = queued;
     start_ = start_.value_or(queued);
-    out.arrival = queued - *start_;
-    out.measured = measured_times{.ttft = first_token - queued, .e2e = last_token - queued};
   }
 
   std::optional<sim_time> start_, previous_;

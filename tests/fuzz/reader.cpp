@@ -1,12 +1,31 @@
 // Any bytes as a trace of one format (REFRAIN_FUZZ_FORMAT): the reader may refuse them, by
 // input_error only, and what it does accept must keep the promises of its interface.
+#include <array>
+
 #include "memory_file.hpp"
+#include "traces/decompress.hpp"
 #include "traces/describe.hpp"
+#include "traces/input_file.hpp"
 #include "traces/write_trace.hpp"
 
 namespace {
 
 using namespace refrain;
+
+constexpr std::size_t unpacked_bytes_max = std::size_t{1} << 14;
+
+/// A kilobyte may unpack to a million rows, and the first thousands of them tell as much.
+bool unpacks_to_too_much(const memory_file& file, std::string_view bytes) {
+  if (packing_of(bytes) == packing::plain) {
+    return false;
+  }
+  static std::array<char, unpacked_bytes_max + 1> unpacked;
+  try {
+    return input_file{file.path()}.read(unpacked.data(), unpacked.size()) == unpacked.size();
+  } catch (const input_error&) {
+    return false;
+  }
+}
 
 void check_counts(const row_counts& counts) {
   std::uint64_t dropped = 0;
@@ -37,7 +56,8 @@ class checked_rows final : public source {
   void check(const request& row) {
     REFRAIN_ASSERT(row.id.get() == number_++);
     REFRAIN_ASSERT(!info().has_lengths || (row.input_tokens >= 1 && row.output_tokens >= 0));
-    REFRAIN_ASSERT(row.delay >= sim_time{0} && row.object_size >= 1);
+    REFRAIN_ASSERT(row.arrival >= sim_time{0} && row.delay >= sim_time{0});
+    REFRAIN_ASSERT(row.object_size >= 1);
     REFRAIN_ASSERT(info().has_sessions || (row.turn == 0 && row.last_turn));
   }
 
@@ -69,6 +89,9 @@ bool read(const source_options& options) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const memory_file file;
   file.write(data, size);
+  if (unpacks_to_too_much(file, {reinterpret_cast<const char*>(data), size})) {
+    return 0;
+  }
   if (!read({.path = file.path()})) {
     read({.path = file.path(), .drop_bad_rows = true});
   }

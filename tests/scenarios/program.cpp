@@ -27,6 +27,14 @@ void redirect(int to, const fs::path& path) {
   }
 }
 
+/// Whether the program is over. It stays there to be waited for, and until then kill(process, 0)
+/// would find it alive.
+bool has_ended(pid_t process) {
+  siginfo_t state{};
+  int options = WEXITED | WNOHANG | WNOWAIT;
+  return waitid(P_PID, static_cast<id_t>(process), &state, options) != 0 || state.si_pid == process;
+}
+
 }  // namespace
 
 long finished_program::error_lines() const {
@@ -99,6 +107,19 @@ finished_program program_test::wait(pid_t process) const {
   EXPECT_EQ(waitpid(process, &state, 0), process);
   int status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
   return {status, read("stdout"), read("stderr")};
+}
+
+bool program_test::wait_until_exists(const std::vector<std::string>& names, pid_t process) const {
+  while (true) {
+    bool ended = has_ended(process);
+    if (std::ranges::any_of(names, [this](const std::string& name) { return exists(name); })) {
+      return true;
+    }
+    if (ended) {
+      return false;
+    }
+    usleep(1000);
+  }
 }
 
 std::string program_test::shared(const std::string& name) {

@@ -41,6 +41,8 @@ class program_test : public testing::Test {
   pid_t start(const std::vector<std::string>& words) const;
   /// Waits for a started program.
   finished_program wait(pid_t process) const;
+  /// Waits until one of the names is in the folder, or the program has ended: then false.
+  bool wait_until_exists(const std::vector<std::string>& names, pid_t process) const;
 
   /// A path of the public traces, or "" where they are absent.
   static std::string shared(const std::string& name);

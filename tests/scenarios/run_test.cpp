@@ -192,9 +192,7 @@ TEST_F(whole_run, that_was_killed_can_be_read_so_far) {
       start({"run", quickstart_, "-o", "cut.h5", "--jobs", "1", "--only", "none", "--set",
              refrain_debug_checks ? "workload.generator.requests=8000"
                                   : "workload.generator.requests=60000"});
-  while (!exists("cut.h5.parts/0000.requests.000002.h5") && kill(process, 0) == 0) {
-    usleep(1000);
-  }
+  wait_until_exists({"cut.h5.parts/0000.requests.000002.h5"}, process);
   kill(process, SIGKILL);
   EXPECT_EQ(wait(process).status, 128 + SIGKILL);
   EXPECT_FALSE(exists("cut.h5"));
@@ -215,9 +213,7 @@ TEST_F(whole_run, that_was_interrupted_says_what_is_left) {
   pid_t process = start({"run", quickstart_, "-o", "cut.h5", "--jobs", "2", "--set",
                          refrain_debug_checks ? "workload.generator.requests=8000"
                                               : "workload.generator.requests=60000"});
-  while (!exists("cut.h5.parts/0000.requests.000001.h5") && kill(process, 0) == 0) {
-    usleep(1000);
-  }
+  wait_until_exists({"cut.h5.parts/0000.requests.000001.h5"}, process);
   kill(process, SIGINT);
   finished_program program = wait(process);
   EXPECT_EQ(program.status, 130);
@@ -237,9 +233,7 @@ TEST_F(whole_run, that_is_interrupted_at_any_moment_leaves_with_130_or_is_done) 
                            refrain_debug_checks ? "workload.generator.requests=100"
                                                 : "workload.generator.requests=2000"});
     // Not before main() has run: until then the system's own rules hold.
-    while (!exists("cut.h5.parts") && !exists("cut.h5") && kill(process, 0) == 0) {
-      usleep(1000);
-    }
+    wait_until_exists({"cut.h5.parts", "cut.h5"}, process);
     usleep(static_cast<useconds_t>(random.below(1'000'000)));
     kill(process, i % 3 == 0 ? SIGTERM : SIGINT);
     if (i % 4 == 0) {
@@ -265,9 +259,7 @@ TEST_F(whole_run, of_which_a_part_is_gone_is_shown_with_a_warning) {
       start({"run", quickstart_, "-o", "cut.h5", "--jobs", "1", "--only", "none", "--set",
              refrain_debug_checks ? "workload.generator.requests=8000"
                                   : "workload.generator.requests=60000"});
-  while (!exists("cut.h5.parts/0000.requests.000003.h5") && kill(process, 0) == 0) {
-    usleep(1000);
-  }
+  wait_until_exists({"cut.h5.parts/0000.requests.000003.h5"}, process);
   kill(process, SIGINT);
   EXPECT_EQ(wait(process).status, 130);
   std::filesystem::remove(folder_ / "cut.h5.parts" / "0000.requests.000001.h5");

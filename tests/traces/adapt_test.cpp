@@ -175,6 +175,8 @@ TEST(adaptation, refuses_values_out_of_range_by_their_key) {
             "workload.output_tokens: must not be negative");
   EXPECT_EQ(error_of([&] { adapted(open, {.speed = 1e-12}); }),
             "workload.speed: makes an arrival later than 285 years");
+  EXPECT_EQ(error_of([&] { adapted(open, {.spread = sim_time::max()}); }),
+            "workload.spread: makes an arrival later than 285 years");
 }
 
 }  // namespace

@@ -220,6 +220,7 @@ TEST(generator, refuses_settings_out_of_range_by_their_key) {
             "workload.question_tokens: its median must be above 0 and at most 1e6");
   EXPECT_NE(error({.rag_share = NAN}), "");
   EXPECT_NE(error({.prompt_tokens_max = token_count{512}}), "");
+  EXPECT_NE(error({.prompt_tokens_max = content_tokens_max + token_count{1}}), "");
 }
 
 }  // namespace

@@ -132,6 +132,19 @@ TEST_F(mooncake, the_last_turn_is_exact_where_bad_rows_are_dropped) {
   EXPECT_TRUE(rows[1].last_turn);
 }
 
+TEST_F(mooncake, a_row_too_long_after_the_first_for_a_clock_is_bad) {
+  auto row = [](const char* time) {
+    return std::string{R"({"input_length":5,"output_length":1,"timestamp":)"} + time + "}\n";
+  };
+  auto rows = read(row("-5000000000000") + row("4000000000000") + row("5000000000000"),
+                   {.drop_bad_rows = true});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].arrival, sim_time{9'000'000'000'000'000'000});
+  EXPECT_EQ(rows_->counts().rows_dropped.at(
+                "\"timestamp\" lies more than 292 years after what it is counted from"),
+            1u);
+}
+
 TEST_F(mooncake, every_kind_of_bad_row_says_what_is_wrong) {
   EXPECT_EQ(reason(R"({"timestamp":1000,"input_length":5})"), "missing field \"output_length\"");
   EXPECT_EQ(reason(R"({"timestamp":1000,"output_length":5})"), "missing field \"input_length\"");

@@ -96,6 +96,23 @@ TEST_F(vllm_requests, spans_count_from_queueing) {
   EXPECT_EQ(rows->info().id_scope, "none");
 }
 
+TEST_F(vllm_requests, spans_too_long_for_a_clock_are_bad_rows) {
+  auto rows = open_trace(
+      "vllm_requests",
+      {.path = write(R"({"input_toks":7,"output_toks":2,"queued_ts":-4e9,"first_token_ts":4e9,)"
+                     R"("last_token_ts":4e9})"
+                     "\n"
+                     R"({"input_toks":7,"output_toks":2,"queued_ts":6e9,"first_token_ts":6e9,)"
+                     R"("last_token_ts":6e9})"),
+       .drop_bad_rows = true});
+  auto all = read_all(*rows);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].measured->ttft, std::chrono::seconds{8'000'000'000});
+  EXPECT_EQ(rows->counts().rows_dropped.at(
+                "\"queued_ts\" lies more than 292 years after what it is counted from"),
+            1u);
+}
+
 TEST_F(vllm_requests, negative_spans_are_bad_rows) {
   auto row = [](const std::string& queued, const std::string& first, const std::string& last) {
     return R"({"input_toks":7,"output_toks":2,"queued_ts":)" + queued + R"(,"first_token_ts":)" +

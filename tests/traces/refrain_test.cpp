@@ -83,7 +83,7 @@ TEST_F(refrain_format, holds_everything_that_a_request_holds) {
   first.last_turn = false;
   first.arrival = sim_time{INT64_C(8'999'999'999'999'998'977)};
   first.input_tokens = token_count{33};
-  first.output_tokens = token_count{1'000'000'000};
+  first.output_tokens = content_tokens_max;
   first.blocks = {block_key{0}, block_key{UINT64_MAX}, block_key{UINT64_MAX - 1}};
   first.segments = {{content_id{UINT64_MAX}, token_count{1}, segment_kind::system},
                     {content_id{2}, token_count{2}, segment_kind::history},
@@ -182,6 +182,12 @@ TEST_F(refrain_format, names_what_is_wrong_with_a_row) {
             "a segment is not [KIND, CONTENT, TOKENS]");
   EXPECT_EQ(row_error(good + R"(,"segments":[["system",1,12],["answer",1,12]]})"),
             "the segments hold more tokens than \"input\": 24");
+  std::string large = R"({"input":20000000,"session":7,"segments":[["system",1,)";
+  EXPECT_EQ(row_error(large + R"(10000000]],"output":20000000})"), "");
+  EXPECT_EQ(row_error(large + R"(10000001]],"output":1})"),
+            "a prompt or an answer of more than 1e7 tokens by content");
+  EXPECT_EQ(row_error(large + R"(1]],"output":10000001,"answer":1})"),
+            "a prompt or an answer of more than 1e7 tokens by content");
   EXPECT_EQ(row_error(good + R"(,"salt":-1})"),
             "\"salt\" is not a whole number from 0 to 2^64 - 1: -1");
   EXPECT_EQ(row_error(good + R"(,"size":2})"),
