@@ -205,6 +205,7 @@ class run_loader {
     plan.recompute =
         recompute_of(cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead});
 
+    check_names(settings, plan);
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
     if (needs.categories || needs.hints || needs.steps || needs.expiry) {
@@ -238,6 +239,22 @@ class run_loader {
     }
     describe(settings, plan);
     plan_.contenders.push_back(std::move(plan));
+  }
+
+  /// Reuse that somebody asked for needs names of what prompts hold; the default only warns.
+  void check_names(const scenario_settings& settings, const contender_plan& plan) {
+    const trace_info& info = workload_.info;
+    if (plan.reuse.name == "none" || info.has_chains || info.has_content) {
+      return;
+    }
+    if (!settings.at("policies.reuse").where.empty()) {
+      throw input_error{
+          settings.where("policies.reuse"),
+          fmt::format("\"{}\" needs block ids or content, and this trace has neither; "
+                      "expected \"none\"",
+                      plan.reuse.name)};
+    }
+    warnings_.add(plan.name, "the trace has neither block ids nor content, so nothing is reused");
   }
 
   void check_sessions(const scenario_settings& settings, std::string_view key,

@@ -12,7 +12,7 @@
 #include "scenarios/json.hpp"
 #include "traces/describe.hpp"
 #include "traces/quantity.hpp"
-#include "traces/sha256.hpp"
+#include "traces/scan.hpp"
 #include "traces/write_trace.hpp"
 
 namespace refrain {
@@ -62,7 +62,7 @@ examined_trace examine(const std::string& text, token_count block_tokens) {
     }
     trace.failure = error.what();
   }
-  trace.sha256 = sha256_of_file(trace.path);
+  trace.sha256 = sha256_of_trace(trace.format, trace.path);
   return trace;
 }
 
@@ -134,6 +134,41 @@ json endless_document(const endless_counts& e) {
           {"requests_wholly_hit", e.wholly_hit}};
 }
 
+json chunk_document(const chunk_counts& c) {
+  auto tokens = static_cast<double>(c.tokens);
+  return {{"accesses", c.accesses},
+          {"unique_chunks", c.unique},
+          {"hits", c.hits},
+          {"hit_rate", ratio(c.hits, c.accesses)},
+          {"prefix_hits", c.prefix_hits},
+          {"prefix_hit_rate", ratio(c.prefix_hits, c.accesses)},
+          {"tokens", c.tokens},
+          {"hit_tokens", c.hit_tokens},
+          {"token_hit_rate", share(static_cast<double>(c.hit_tokens), tokens)},
+          {"prefix_hit_tokens", c.prefix_hit_tokens},
+          {"token_prefix_hit_rate", share(static_cast<double>(c.prefix_hit_tokens), tokens)}};
+}
+
+/// Kinds that the trace has, by name.
+std::vector<std::pair<std::string, std::size_t>> kinds_of(const chunk_description& chunks) {
+  std::vector<std::pair<std::string, std::size_t>> kinds;
+  for (std::size_t i = 0; i < segment_kinds; ++i) {
+    if (chunks.in_prompt[i].accesses > 0) {
+      kinds.emplace_back(segment_kind_name(static_cast<segment_kind>(i)), i);
+    }
+  }
+  return kinds;
+}
+
+json chunks_document(const chunk_description& chunks) {
+  json document{{"all", chunk_document(chunks.all)}};
+  for (const auto& [name, kind] : kinds_of(chunks)) {
+    document["kinds"][name] = {{"in_prompts", chunk_document(chunks.in_prompt[kind])},
+                               {"alone", chunk_document(chunks.alone[kind])}};
+  }
+  return document;
+}
+
 json object_document(const object_counts& o) {
   return {{"accesses", o.accesses},
           {"objects", o.objects},
@@ -170,6 +205,9 @@ json document_of(const examined_trace& trace) {
   }
   if (d.endless.accesses > 0) {
     document["endless_cache"] = endless_document(d.endless);
+  }
+  if (d.chunks.all.accesses > 0) {
+    document["chunks"] = chunks_document(d.chunks);
   }
   if (d.info.has_sizes) {
     document["objects"] = object_document(d.objects);
@@ -225,6 +263,33 @@ void print_endless(const endless_counts& e) {
        fmt::format("{} with any hit, {} wholly hit", counted(e.any_hit), counted(e.wholly_hit)));
 }
 
+void print_chunk_rates(std::string_view name, std::uint64_t hits, std::int64_t hit_tokens,
+                       const chunk_counts& c) {
+  print_rate(name, share(static_cast<double>(hit_tokens), static_cast<double>(c.tokens)),
+             fmt::format("{} of {} tokens; {:.6f}, {} of {} chunks", print_count(hit_tokens),
+                         print_count(c.tokens), ratio(hits, c.accesses), counted(hits),
+                         counted(c.accesses)));
+}
+
+void print_chunks(const chunk_description& chunks) {
+  std::cout
+      << "\nThe same of whole chunks: seen before anywhere, and in an exact prefix of chunks\n";
+  line("chunks", fmt::format("{} accesses to {} chunks", counted(chunks.all.accesses),
+                             counted(chunks.all.unique)));
+  print_chunk_rates("anywhere", chunks.all.hits, chunks.all.hit_tokens, chunks.all);
+  print_chunk_rates("exact prefix", chunks.all.prefix_hits, chunks.all.prefix_hit_tokens,
+                    chunks.all);
+  for (const auto& [name, kind] : kinds_of(chunks)) {
+    const chunk_counts& inside = chunks.in_prompt[kind];
+    const chunk_counts& alone = chunks.alone[kind];
+    line(name,
+         fmt::format("{} accesses to {} chunks", counted(inside.accesses), counted(inside.unique)));
+    print_chunk_rates("  anywhere", inside.hits, inside.hit_tokens, inside);
+    print_chunk_rates("  exact prefix", inside.prefix_hits, inside.prefix_hit_tokens, inside);
+    print_chunk_rates("  alone, exact prefix", alone.prefix_hits, alone.prefix_hit_tokens, alone);
+  }
+}
+
 void print_objects(const object_counts& o) {
   line("objects", fmt::format("{} accesses to {} objects, {} ({:.1f}%) accessed once, {} of the "
                               "most used",
@@ -267,12 +332,19 @@ void print(const examined_trace& trace) {
     if (d.info.has_sessions) {
       line("sessions", counted(d.sessions));
       print_quantiles("turns", d.turns);
-      print_quantiles("think time", d.gaps_ms, 1e-3);
+      if (d.gaps_ms.sum() > 0) {
+        print_quantiles("think time", d.gaps_ms, 1e-3);
+      } else {
+        line("think time", "none; later turns wait for the answer before and for their own time");
+      }
     }
     if (d.endless.accesses > 0) {
       print_endless(d.endless);
     } else if (!d.info.has_sizes) {
       std::cout << "\nThe trace names no content, so nothing of it can be shared.\n";
+    }
+    if (d.chunks.all.accesses > 0) {
+      print_chunks(d.chunks);
     }
     if (d.info.has_sizes) {
       print_objects(d.objects);
@@ -292,7 +364,9 @@ void print(const examined_trace& trace) {
 
 void refuse_bad(const examined_trace& trace) {
   if (!trace.failure.empty()) {
-    throw input_error{trace.path, trace.failure.substr(trace.path.size() + 2)};
+    bool named = trace.failure.starts_with(trace.path + ": ");
+    throw input_error{trace.path,
+                      named ? trace.failure.substr(trace.path.size() + 2) : trace.failure};
   }
   if (!trace.bad_rows.empty()) {
     throw input_error{trace.path, fmt::format("{} of {} rows are bad", trace.bad_rows.size(),

@@ -35,6 +35,7 @@ class describer {
       add_turn(row);
     }
     add_blocks(row);
+    chunks_.add(row, into_.chunks);
   }
 
   void finish() {
@@ -127,6 +128,7 @@ class describer {
   absl::flat_hash_map<std::uint64_t, std::uint32_t> uses_;  // by prompts; 0: of an answer so far
   absl::flat_hash_map<std::uint64_t, std::uint32_t> open_turns_;
   std::vector<block_key> keys_;
+  chunk_counter chunks_;
 };
 
 }  // namespace

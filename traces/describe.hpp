@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "traces/chunks.hpp"
 #include "traces/integers.hpp"
 #include "traces/source.hpp"
 
@@ -80,6 +81,7 @@ struct trace_description {
   value_counts turns;                ///< of each session
   value_counts gaps_ms;              ///< think times of later turns, whole milliseconds
   endless_counts endless;            ///< accesses = 0 where nothing names content
+  chunk_description chunks;          ///< traces that give prompts by content only
   object_counts objects;             ///< traces of sized objects only
 };
 

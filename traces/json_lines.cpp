@@ -116,6 +116,29 @@ void json_keys(json_value& value, std::string_view name, std::vector<block_key>&
   }
 }
 
+void check_json(simdjson::error_code error) {
+  if (error == simdjson::INCORRECT_TYPE) {
+    throw bad_row{"not a JSON object"};
+  }
+  if (error != simdjson::SUCCESS) {
+    throw bad_row{"not JSON", simdjson::error_message(error)};
+  }
+}
+
+std::vector<std::string_view> json_walker::elements_of(std::string_view text) {
+  simdjson::ondemand::document document;
+  check_json(parser_.iterate(text.data(), text.size(), text.size() + line_padding).get(document));
+  simdjson::ondemand::array array;
+  check_json(document.get_array().get(array));
+  std::vector<std::string_view> elements;
+  for (auto element : array) {
+    simdjson::ondemand::object object;
+    check_json(element.get_object().get(object));
+    check_json(object.raw_json().get(elements.emplace_back()));
+  }
+  return elements;
+}
+
 json_lines_source::json_lines_source(const source_options& options, trace_info info)
     : info_{std::move(info)}, file_{options.path}, ledger_{options} {}
 
@@ -137,15 +160,6 @@ bool json_lines_source::next(request& out) {
   }
   ledger_.finish();
   return false;
-}
-
-void json_lines_source::check(simdjson::error_code error) {
-  if (error == simdjson::INCORRECT_TYPE) {
-    throw bad_row{"not a JSON object"};
-  }
-  if (error != simdjson::SUCCESS) {
-    throw bad_row{"not JSON", simdjson::error_message(error)};
-  }
 }
 
 }  // namespace refrain

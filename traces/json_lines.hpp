@@ -55,6 +55,50 @@ const Value& required(const std::optional<Value>& field, const char* name) {
   return *field;
 }
 
+/// Throws bad_row for what is wrong with a piece of JSON.
+void check_json(simdjson::error_code error);
+
+/// Calls visit(name, value) for every field that is not null. Throws bad_row.
+template <class Visit>
+void visit_fields(simdjson::ondemand::object& object, Visit&& visit) {
+  for (auto field : object) {
+    std::string_view name;
+    json_value value;
+    bool is_null = false;
+    check_json(field.unescaped_key().get(name));
+    check_json(field.value().get(value));
+    check_json(value.is_null().get(is_null));
+    if (!is_null) {
+      visit(name, value);
+    }
+  }
+}
+
+/// Walks one object after the other. What is read must have `line_padding` readable bytes behind
+/// it.
+class json_walker {
+ public:
+  /// Calls visit(name, value) for every field that is not null. Throws bad_row for what is no JSON
+  /// object.
+  template <class Visit>
+  void for_each_field(std::string_view text, Visit&& visit) {
+    simdjson::ondemand::document document;
+    check_json(parser_.iterate(text.data(), text.size(), text.size() + line_padding).get(document));
+    simdjson::ondemand::object object;
+    check_json(document.get_object().get(object));
+    visit_fields(object, visit);
+    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+      throw bad_row{"not JSON", "something follows the object"};
+    }
+  }
+
+  /// The elements of an array as they are written. Throws bad_row.
+  std::vector<std::string_view> elements_of(std::string_view text);
+
+ private:
+  simdjson::ondemand::parser parser_;
+};
+
 /// A source that reads one JSON object a line; a format says what a row means.
 class json_lines_source : public source {
  public:
@@ -72,7 +116,9 @@ class json_lines_source : public source {
   /// Calls visit(name, value) for every field that is not null. Throws bad_row for what is no JSON
   /// object.
   template <class Visit>
-  void for_each_field(std::string_view line, Visit&& visit);
+  void for_each_field(std::string_view line, Visit&& visit) {
+    walker_.for_each_field(line, visit);
+  }
 
   /// The first line, for a format that begins with a header; it is no row. False where there is
   /// none.
@@ -83,33 +129,9 @@ class json_lines_source : public source {
   trace_info info_;
 
  private:
-  static void check(simdjson::error_code error);
-
   input_file file_;
   row_ledger ledger_;
-  simdjson::ondemand::parser parser_;
+  json_walker walker_;
 };
-
-template <class Visit>
-void json_lines_source::for_each_field(std::string_view line, Visit&& visit) {
-  simdjson::ondemand::document document;
-  check(parser_.iterate(line.data(), line.size(), line.size() + line_padding).get(document));
-  simdjson::ondemand::object object;
-  check(document.get_object().get(object));
-  for (auto field : object) {
-    std::string_view name;
-    json_value value;
-    bool is_null = false;
-    check(field.unescaped_key().get(name));
-    check(field.value().get(value));
-    check(value.is_null().get(is_null));
-    if (!is_null) {
-      visit(name, value);
-    }
-  }
-  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-    throw bad_row{"not JSON", "something follows the object"};
-  }
-}
 
 }  // namespace refrain

@@ -3,7 +3,7 @@
 // dialect that load generators agree on: aliases, session ids (rows that share one are turns of a
 // closed loop), think times. Ids use all 64 bits. Which of these a file has is found by looking
 // ahead; where there are sessions the whole file is read once more, so that `last_turn` is exact.
-// Left out: the agentic dialect (wait_for, branches) and its delta form.
+// Left out: the delta form; the agentic dialect (wait_for, branches) is the format agentic.
 #include <optional>
 #include <unordered_map>
 
@@ -14,6 +14,8 @@ namespace refrain {
 namespace {
 
 using milliseconds = std::chrono::milliseconds;
+
+constexpr token_count standard_block{512};
 
 class mooncake final : public json_lines_source {
  public:
@@ -43,21 +45,15 @@ class mooncake final : public json_lines_source {
   mooncake(const source_options& options, findings found)
       : json_lines_source{options, describe(options, found)},
         found_{std::move(found)},
-        block_tokens_{block_tokens_of(options)} {}
-
-  static token_count block_tokens_of(const source_options& options) {
-    if (options.block_tokens < 0) {
-      throw input_error{options.path, "block_tokens must be at least 1"};
-    }
-    return options.block_tokens > 0 ? options.block_tokens : token_count{512};
-  }
+        block_tokens_{block_tokens_of(options, standard_block)} {}
 
   static trace_info describe(const source_options& options, const findings& found) {
-    return {.format = "mooncake",
-            .block_tokens = found.has_ids ? block_tokens_of(options) : token_count{0},
-            .has_chains = found.has_ids,
-            .has_sessions = found.has_sessions.value_or(false),
-            .id_scope = found.has_ids ? "trace" : "none"};
+    return {
+        .format = "mooncake",
+        .block_tokens = found.has_ids ? block_tokens_of(options, standard_block) : token_count{0},
+        .has_chains = found.has_ids,
+        .has_sessions = found.has_sessions.value_or(false),
+        .id_scope = found.has_ids ? "trace" : "none"};
   }
 
   /// Reads as far as it must: to the first row with ids, or all of it where there are sessions.
@@ -94,7 +90,7 @@ class mooncake final : public json_lines_source {
     out.input_tokens = required(row.input, "input_length");
     out.output_tokens = required(row.output, "output_length");
     if (row.has_ids) {
-      check_ids(out);
+      check_id_count(out, block_tokens_);
     }
     if (row.session && found_.has_sessions == false) {
       throw bad_row{"\"session_id\" in a file whose first row has none"};
@@ -126,18 +122,6 @@ class mooncake final : public json_lines_source {
       }
     });
     return row;
-  }
-
-  void check_ids(const request& row) const {
-    std::int64_t full = row.input_tokens / block_tokens_;
-    std::int64_t all = full + (row.input_tokens % block_tokens_ != 0);
-    auto given = static_cast<std::int64_t>(row.blocks.size());
-    if (given != full && given != all) {
-      throw bad_row{"the number of ids does not fit the input length",
-                    std::to_string(given) + " ids for " + std::to_string(row.input_tokens) +
-                        " tokens; expected " + std::to_string(all) + " at " +
-                        std::to_string(block_tokens_) + " tokens a block"};
-    }
   }
 
   /// Gives the row its session, turn and times; nothing changes where the row is bad.

@@ -29,8 +29,8 @@ std::string json_word(json_value& value, std::string_view name) {
 }
 
 segment_kind kind_named(std::string_view name) {
-  for (auto kind : {segment_kind::system, segment_kind::history, segment_kind::document,
-                    segment_kind::question, segment_kind::answer}) {
+  for (std::size_t i = 0; i < segment_kinds; ++i) {
+    auto kind = static_cast<segment_kind>(i);
     if (segment_kind_name(kind) == name) {
       return kind;
     }
@@ -295,7 +295,7 @@ class refrain_lines final : public json_lines_source {
       throw bad_row{"an access names one object in \"blocks\""};
     }
     if (info_.has_chains && row.has_blocks) {
-      check_ids(out);
+      check_id_count(out, info_.block_tokens);
     }
     token_count named;
     for (const segment& piece : out.segments) {
@@ -306,19 +306,6 @@ class refrain_lines final : public json_lines_source {
     }
     if (named > content_tokens_max || (row.answer && out.output_tokens > content_tokens_max)) {
       throw bad_row{"a prompt or an answer of more than 1e7 tokens by content"};
-    }
-  }
-
-  void check_ids(const request& row) const {
-    std::int64_t block = info_.block_tokens;
-    std::int64_t full = row.input_tokens / block;
-    std::int64_t all = full + (row.input_tokens % block != 0);
-    auto given = static_cast<std::int64_t>(row.blocks.size());
-    if (given != full && given != all) {
-      throw bad_row{"the number of ids does not fit the input length",
-                    std::to_string(given) + " ids for " + std::to_string(row.input_tokens) +
-                        " tokens; expected " + std::to_string(all) + " at " +
-                        std::to_string(block) + " tokens a block"};
     }
   }
 

@@ -3,6 +3,7 @@
 // segments of named content, or by its length alone (then nothing of it can be shared).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,7 +13,10 @@
 namespace refrain {
 
 /// What a piece of a prompt is.
-enum class segment_kind : std::uint8_t { system, history, document, question, answer };
+enum class segment_kind : std::uint8_t { system, history, document, question, answer, web };
+
+/// How many kinds there are.
+inline constexpr std::size_t segment_kinds = 6;
 
 /// A run of tokens of one content. Equal content ids mean equal tokens.
 struct segment {

@@ -41,6 +41,13 @@ inline void clear_request(request& out) {
   out.measured.reset();
 }
 
+/// Tokens per id: what the options say, or the format's own. Throws input_error for a negative one.
+token_count block_tokens_of(const source_options& options, token_count standard);
+
+/// Throws bad_row unless the row has an id for each full block of its input, and perhaps one for a
+/// short last block.
+void check_id_count(const request& row, token_count block_tokens);
+
 /// The book a reader keeps over its rows.
 class row_ledger {
  public:

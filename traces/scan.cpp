@@ -22,6 +22,18 @@ void add(trace_summary& sum, const request& row) {
 
 }  // namespace
 
+std::string sha256_of_trace(std::string_view format, const std::string& path) {
+  auto list_files = trace_formats().at(format).files;
+  if (list_files == nullptr) {
+    return sha256_of_file(path);
+  }
+  std::string text;
+  for (const std::string& file : list_files(path)) {
+    text += sha256_of_file(file) + "  " + file.substr(file.rfind('/') + 1) + "\n";
+  }
+  return sha256_of_text(text);
+}
+
 trace_summary scan_trace(std::string_view format, const source_options& options,
                          std::uint64_t limit) {
   std::unique_ptr<source> rows = open_trace(format, options);
@@ -34,7 +46,7 @@ trace_summary scan_trace(std::string_view format, const source_options& options,
   }
   sum.info = rows->info();
   sum.counts = rows->counts();
-  sum.sha256 = sha256_of_file(options.path);
+  sum.sha256 = sha256_of_trace(format, options.path);
   return sum;
 }
 

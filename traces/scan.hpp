@@ -27,6 +27,10 @@ struct trace_summary {
   std::uint64_t longest_prompt_blocks = 0;
 };
 
+/// What identifies the trace at `path`: the SHA-256 of its file as stored; of several files, the
+/// SHA-256 of the lines "SHA-256  NAME" of each in the format's order, as sha256sum prints them.
+std::string sha256_of_trace(std::string_view format, const std::string& path);
+
 /// Reads the whole file. Throws input_error at the first bad row, or, with options.drop_bad_rows,
 /// tells options.on_bad_row of each and goes on (so a caller can list them all; the error that no
 /// row is good comes after the last of them). limit 0 = all rows.

@@ -25,6 +25,14 @@ struct file_closer {
   throw input_error{path, "cannot be read: " + std::string{std::strerror(errno)}};
 }
 
+std::string finish(crypto_hash_sha256_state& state) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256_final(&state, digest.data());
+  std::array<char, 2 * digest.size() + 1> hex;
+  sodium_bin2hex(hex.data(), hex.size(), digest.data(), digest.size());
+  return hex.data();
+}
+
 }  // namespace
 
 std::string sha256_of_file(const std::string& path) {
@@ -41,11 +49,15 @@ std::string sha256_of_file(const std::string& path) {
   if (std::ferror(file.get())) {
     fail(path);
   }
-  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
-  crypto_hash_sha256_final(&state, digest.data());
-  std::array<char, 2 * digest.size() + 1> hex;
-  sodium_bin2hex(hex.data(), hex.size(), digest.data(), digest.size());
-  return hex.data();
+  return finish(state);
+}
+
+std::string sha256_of_text(std::string_view text) {
+  crypto_hash_sha256_state state;
+  crypto_hash_sha256_init(&state);
+  crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(text.data()),
+                            text.size());
+  return finish(state);
 }
 
 }  // namespace refrain

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace refrain {
 
 /// 64 lower-case hexadecimal digits. Throws input_error where the file cannot be read.
 std::string sha256_of_file(const std::string& path);
+/// The same of a text.
+std::string sha256_of_text(std::string_view text);
 
 }  // namespace refrain

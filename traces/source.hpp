@@ -63,6 +63,8 @@ struct trace_format {
   std::string_view name;
   std::string_view summary;  ///< one line: what it is, block size, id scope, what it cannot show
   std::unique_ptr<source> (*open)(const source_options&);
+  /// The files that make up the trace at a path; null where it is that file alone.
+  std::vector<std::string> (*files)(const std::string& path) = nullptr;
 };
 
 /// Makes a format known at start-up; a reader's file holds one as a static object.

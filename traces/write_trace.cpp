@@ -125,8 +125,8 @@ request  arrival_ns    when it is sent, whole nanoseconds since the start of the
          delay_ns      think time of a later turn after the previous answer [0]
          blocks        [ID, ...], first block first; 0 to 2^64 - 1 [none]
          segments      [[KIND, CONTENT, TOKENS], ...]: the prompt by content; KIND is "system",
-                       "history", "document", "question" or "answer"; equal CONTENT (0 to
-                       2^64 - 1) means equal tokens; together at most input [none]
+                       "history", "document", "question", "answer" or "web"; equal CONTENT
+                       (0 to 2^64 - 1) means equal tokens; together at most input [none]
          answer        content of the answer, where a later prompt contains it [0: none does]
          salt          isolation domain: different salts share nothing [0]
          size          of the object, 1 to 2^32 - 1 [1]
@@ -135,8 +135,8 @@ request  arrival_ns    when it is sent, whole nanoseconds since the start of the
 }
 
 std::string_view segment_kind_name(segment_kind kind) {
-  constexpr std::array<std::string_view, 5> names{"system", "history", "document", "question",
-                                                  "answer"};
+  constexpr std::array<std::string_view, segment_kinds> names{"system",   "history", "document",
+                                                              "question", "answer",  "web"};
   return names.at(static_cast<std::size_t>(kind));
 }
 

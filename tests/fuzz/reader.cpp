@@ -1,6 +1,8 @@
 // Any bytes as a trace of one format (REFRAIN_FUZZ_FORMAT): the reader may refuse them, by
 // input_error only, and what it does accept must keep the promises of its interface.
 #include <array>
+#include <filesystem>
+#include <fstream>
 
 #include "memory_file.hpp"
 #include "traces/decompress.hpp"
@@ -59,12 +61,58 @@ class checked_rows final : public source {
     REFRAIN_ASSERT(row.arrival >= sim_time{0} && row.delay >= sim_time{0});
     REFRAIN_ASSERT(row.object_size >= 1);
     REFRAIN_ASSERT(info().has_sessions || (row.turn == 0 && row.last_turn));
+    REFRAIN_ASSERT(row.arrival >= sim_time{0});
+    REFRAIN_ASSERT(info().has_chains || info().has_sizes || row.blocks.empty());
+    REFRAIN_ASSERT(info().has_content || row.segments.empty());
   }
 
   std::unique_ptr<source> inner_;
   std::uint64_t number_ = 0;
   std::string text_;
 };
+
+/// Some formats are more than one file: the bytes are the trace, the tables beside it stay the
+/// same.
+class folder_around {
+ public:
+  explicit folder_around(const std::string& trace) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "refrain-fuzz-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      std::abort();
+    }
+    folder_ = pattern;
+    std::filesystem::create_symlink(trace, folder_ / "0_trace.jsonl");
+    write("1_sys_prompt", "sys_prompt_id", 10);
+    write("2_passages", "passage_id", 0);
+    write("3_history", "history_id", 20);
+    write("4_user_input", "user_input_id", 40);
+    write("5_web_search", "web_search_id", 30);
+  }
+  ~folder_around() { std::filesystem::remove_all(folder_); }
+  folder_around(const folder_around&) = delete;
+  folder_around& operator=(const folder_around&) = delete;
+
+  std::string path() const { return folder_.string(); }
+
+ private:
+  void write(const std::string& file, const std::string& id, int first) const {
+    std::ofstream out{folder_ / (file + ".jsonl")};
+    for (int i = 0; i < 3; ++i) {
+      out << "{\"" << id << "\": " << first + i << ", \"token_length\": " << 5 * (i + 1) << "}\n";
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+/// The path at which the bytes are found.
+std::string path_of(const memory_file& file) {
+  if (std::string_view{REFRAIN_FUZZ_FORMAT} != "ragpulse") {
+    return file.path();
+  }
+  static const folder_around folder{file.path()};
+  return folder.path();
+}
 
 /// False where the bytes were refused.
 bool read(const source_options& options) {
@@ -92,8 +140,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (unpacks_to_too_much(file, {reinterpret_cast<const char*>(data), size})) {
     return 0;
   }
-  if (!read({.path = file.path()})) {
-    read({.path = file.path(), .drop_bad_rows = true});
+  std::string path = path_of(file);
+  if (!read({.path = path})) {
+    read({.path = path, .drop_bad_rows = true});
   }
   return 0;
 }

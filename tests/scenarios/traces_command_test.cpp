@@ -124,6 +124,116 @@ TEST_F(traces_command, prints_the_published_figures_of_the_synthetic_trace) {
   }
 }
 
+TEST_F(traces_command, prints_the_published_figures_of_the_retrieval_trace) {
+  std::string path = shared("ragpulse");
+  if (path.empty()) {
+    GTEST_SKIP() << "RAGPulse is absent";
+  }
+  finished_program program = run({"traces", "ragpulse:" + path});
+  EXPECT_EQ(program.status, 0) << program.err;
+  for (const char* text :
+       {"7,106 read, 7,106 kept, 0 dropped", "block ids                none",
+        "p50 3,139, p90 3,959, p99 5,439, max 7,712, mean 2943.583", "p50 234, p90 563, p99 891,",
+        "sessions                 3,990", "71,583 accesses to 21,857 chunks",
+        "0.720079   15,014,687 of 20,851,449 tokens; 0.694467, 49,712 of 71,583 chunks",
+        "0.315290   6,574,248 of 20,851,449 tokens; 0.179596, 12,856 of 71,583 chunks",
+        "0.906954   8,034,879 of 8,859,192 tokens; 0.902300, 30,006 of 33,255 chunks",
+        "0.289499   2,564,723 of 8,859,192 tokens; 0.287295, 9,554 of 33,255 chunks"}) {
+    EXPECT_NE(program.out.find(text), std::string::npos) << text << "\n" << program.out;
+  }
+}
+
+TEST_F(traces_command, prints_the_published_figures_of_each_kind_of_chunk) {
+  std::string path = shared("ragpulse/0_trace.jsonl.gz");
+  if (path.empty()) {
+    GTEST_SKIP() << "RAGPulse is absent";
+  }
+  finished_program program = run({"traces", "ragpulse:" + path, "--json"});
+  ASSERT_EQ(program.status, 0) << program.err;
+  nlohmann::json kinds = program.json().at("chunks").at("kinds");
+  struct published {
+    const char* kind;
+    std::int64_t accesses, unique, tokens;
+    double hit, token_hit;
+  };
+  for (const published& p : {published{"system", 21'318, 6'898, 9'777'360, 0.676424, 0.680599},
+                             published{"document", 33'255, 3'235, 8'859'192, 0.902300, 0.906954},
+                             published{"history", 9'243, 4'910, 1'894'205, 0.468787, 0.141018},
+                             published{"web", 661, 522, 269'982, 0.210287, 0.203377},
+                             published{"question", 7'106, 6'292, 50'710, 0.114551, 0.065589}}) {
+    for (const char* where : {"in_prompts", "alone"}) {
+      const nlohmann::json& found = kinds.at(p.kind).at(where);
+      EXPECT_EQ(found.at("accesses"), p.accesses) << p.kind;
+      EXPECT_EQ(found.at("unique_chunks"), p.unique) << p.kind;
+      EXPECT_EQ(found.at("tokens"), p.tokens) << p.kind;
+      EXPECT_NEAR(found.at("hit_rate").get<double>(), p.hit, 5e-7) << p.kind;
+      EXPECT_NEAR(found.at("token_hit_rate").get<double>(), p.token_hit, 5e-7) << p.kind;
+    }
+  }
+}
+
+TEST_F(traces_command, prints_the_published_figures_of_the_agent_conversations) {
+  std::string path = shared("weka-agentic/traces_small.jsonl.gz");
+  if (path.empty()) {
+    GTEST_SKIP() << "the WEKA conversations are absent";
+  }
+  finished_program program = run({"traces", "weka:" + path});
+  EXPECT_EQ(program.status, 0) << program.err;
+  for (const char* text : {"449 read, 449 kept, 0 dropped",
+                           "of 64 tokens, same meaning within one "
+                           "session",
+                           "299,032 accesses to 54,196 blocks", "0.818762   244,836",
+                           "0.818143   15,669,504 of 19,152,526", "0.802636",
+                           "389 with any hit, 0 wholly hit", "mean 42655.960"}) {
+    EXPECT_NE(program.out.find(text), std::string::npos) << text << "\n" << program.out;
+  }
+}
+
+TEST_F(traces_command, prints_the_published_figures_of_the_load_traces) {
+  std::string azure = shared("azure-llm-2023/AzureLLMInferenceTrace_code.csv.gz");
+  std::string burstgpt = shared("burstgpt-sample/burstgpt_1_head400.csv.gz");
+  if (azure.empty() || burstgpt.empty()) {
+    GTEST_SKIP() << "the load traces are absent";
+  }
+  finished_program code = run({"traces", "azure:" + azure});
+  EXPECT_EQ(code.status, 0) << code.err;
+  for (const char* text : {"8,819 read, 8,819 kept", "3435.948 s, 2.56669 requests/s, 8,819",
+                           "p50 1,469, p90 5,194, p99 7,436, max 7,437, mean 2047.848",
+                           "p50 13, p90 55, p99 252, max 1,899, mean 27.883", "names no content"}) {
+    EXPECT_NE(code.out.find(text), std::string::npos) << text << "\n" << code.out;
+  }
+  finished_program head = run({"traces", "burstgpt:" + burstgpt});
+  EXPECT_EQ(head.status, 2) << "failed requests are bad rows";
+  EXPECT_NE(head.out.find("400 read, 383 kept, 17 dropped"), std::string::npos) << head.out;
+  EXPECT_NE(head.out.find("17 times a failed request"), std::string::npos) << head.out;
+}
+
+TEST_F(traces_command, a_run_of_a_trace_without_names_refuses_the_reuse_it_was_asked_for) {
+  write("load.csv",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\r\n"
+        "2023-11-16 18:17:03.9799600,480,10\r\n2023-11-16 18:17:04.0319600,318,8");
+  auto scenario = [&](const std::string& policies) {
+    write("run.toml",
+          "[workload]\nformat = \"azure\"\npath = \"load.csv\"\n[model]\nname = "
+          "\"llama-3-8b\"\n[hardware]\ngpu = \"h100-sxm\"\n" +
+              policies);
+    return run({"run", "run.toml"});
+  };
+  finished_program asked = scenario("[policies]\nreuse = \"prefix\"\n");
+  EXPECT_EQ(asked.status, 2);
+  EXPECT_EQ(asked.err,
+            "refrain: run.toml:9: policies.reuse: \"prefix\" needs block ids or content, and this "
+            "trace has neither; expected \"none\"\n");
+  finished_program standard = scenario("");
+  EXPECT_EQ(standard.status, 0) << standard.err;
+  EXPECT_NE((standard.out + standard.err).find("the trace has neither block ids nor content"),
+            std::string::npos)
+      << standard.out << standard.err;
+  finished_program none = scenario("[policies]\nreuse = \"none\"\n");
+  EXPECT_EQ(none.status, 0) << none.err;
+  EXPECT_EQ((none.out + none.err).find("neither block ids"), std::string::npos);
+}
+
 TEST_F(traces_command, counts_a_small_trace_as_by_hand) {
   finished_program program = run({"traces", "mooncake:" + small_mooncake(), "--json"});
   ASSERT_EQ(program.status, 0) << program.err;
@@ -226,8 +336,9 @@ TEST_F(traces_command, fit_writes_tables_that_make_a_scenario) {
 TEST_F(traces_command, help_documents_our_format_and_lists_all) {
   finished_program program = run({"traces", "--help"});
   EXPECT_EQ(program.status, 0);
-  for (const char* text : {"usage: refrain traces", "oracle_general", "arrival_ns", "segments",
-                           "block_tokens", "--write", "--fit"}) {
+  for (const char* text :
+       {"usage: refrain traces", "oracle_general", "arrival_ns", "segments", "block_tokens",
+        "--write", "--fit", "ragpulse", "weka", "bailian", "azure", "burstgpt", "agentic"}) {
     EXPECT_NE(program.out.find(text), std::string::npos) << text;
   }
 }

@@ -129,7 +129,8 @@ TEST_F(vllm_requests, negative_spans_are_bad_rows) {
 }
 
 TEST(trace_formats, are_all_registered_with_a_summary) {
-  for (const char* name : {"mooncake", "oracle_general", "refrain", "vllm_requests"}) {
+  for (const char* name : {"agentic", "azure", "bailian", "burstgpt", "mooncake", "oracle_general",
+                           "ragpulse", "refrain", "vllm_requests", "weka"}) {
     ASSERT_TRUE(trace_formats().contains(name)) << name;
     EXPECT_FALSE(trace_formats().at(name).summary.empty());
   }
