@@ -80,7 +80,7 @@ void batcher::serve_running() {
       use_load(r);
     }
     std::int64_t goal = r.load.open ? r.load.from : r.total();
-    token_count tokens{std::min<std::int64_t>(goal - r.computed, left_)};
+    token_count tokens = reach(r.kv.spans, r.computed, token_count{goal}, left_) - r.computed;
     if (tokens == 0) {
       continue;  // its load takes longer than what is computed beside it
     }
@@ -151,13 +151,13 @@ bool batcher::admit() {
   bool holds = !r.kv.blocks.empty();
   kv_match found = holds ? kv_.held(r.kv, r.total()) : kv_.match(r.kv, r.total());
   bool uses_load = may_use_load(r, found.tokens);
-  if (uses_load) {
+  if (uses_load && !r.kv.layout) {
     found.blocks = static_cast<std::int64_t>(r.load.tier_of.size());
     found.tokens = std::min(r.load.to, token_count{r.total() - 1});
   }
   bool stops_at_load = r.load.open && !uses_load;
   std::int64_t goal = stops_at_load ? r.load.from : r.total();
-  token_count tokens{std::min<std::int64_t>(goal - found.tokens, left_)};
+  token_count tokens = reach(found.spans, found.tokens, token_count{goal}, left_) - found.tokens;
   REFRAIN_ASSERT(tokens > 0);
   token_count upto = found.tokens + tokens;
   auto enter = [&] { return holds ? kv_.grow(r.kv, upto) : kv_.admit(r.kv, found, upto, now_); };
@@ -201,8 +201,8 @@ void batcher::use_load(live_request& r) {
   }
   r.high_water = std::max(r.high_water, r.computed);
   r.result.hit_tokens += token_count{r.computed - from};
-  r.result.hit_blocks += blocks - kv_.blocks_for(from);
-  count_tier_hits(r, from, r.computed);
+  r.result.hit_blocks += blocks - kv_.blocks_for(r.kv, from);
+  count_tier_hits(r, from, r.computed, nullptr);
   credit_hits(r, kv_, from, r.computed);
 }
 
@@ -210,20 +210,36 @@ void batcher::use_load(live_request& r) {
 void batcher::first_admission(live_request& r, const kv_match& found) {
   r.admitted = true;
   r.result.admitted = now_;
-  r.result.hit_blocks = found.blocks;
+  r.result.hit_blocks = found.all_blocks();
   r.result.hit_tokens = found.tokens;
   r.result.pending_tokens = found.pending_tokens;
   r.high_water = found.tokens;
-  count_tier_hits(r, token_count{0}, found.tokens);
+  count_tier_hits(r, token_count{0}, found.tokens, nullptr);
+  if (!r.kv.layout) {
+    return;
+  }
+  r.kv.planned = found.spans;
+  for (const reused_span& span : found.spans) {
+    bool other_text = span.label == reuse_label::approximate;
+    r.result.hit_tokens += span.saved();
+    (other_text ? r.result.approximate_tokens : r.result.blended_tokens) += span.saved();
+    r.result.stale_tokens += span.stale ? span.saved() : token_count{};
+    count_tier_hits(r, span.begin, span.end, &span);
+  }
 }
 
-void batcher::count_tier_hits(live_request& r, token_count from, token_count to) const {
-  std::int64_t before = from;
+void batcher::count_tier_hits(live_request& r, token_count from, token_count to,
+                              const reused_span* span) const {
+  token_count before = from;
   for (std::size_t i = 0; i < r.load.tier_of.size(); ++i) {
-    std::int64_t end = std::min<std::int64_t>(kv_.end_of(r.kv, i), to);
+    token_count end = std::min(kv_.end_of(r.kv, i), to);
     if (end > before) {
       if (r.load.tier_of[i] > 0) {
-        r.result.tier_hit_tokens[r.load.tier_of[i] - 1u] += token_count{end - before};
+        token_count again;
+        if (span != nullptr) {
+          again = span->recomputed_before(end) - span->recomputed_before(before);
+        }
+        r.result.tier_hit_tokens[r.load.tier_of[i] - 1u] += end - before - again;
       }
       before = end;
     }
@@ -233,8 +249,8 @@ void batcher::count_tier_hits(live_request& r, token_count from, token_count to)
 // What others have computed since the preemption is found too: neither a hit nor computed here.
 void batcher::resume(live_request& r, const kv_match& found) {
   std::int64_t prompt = std::min(found.tokens, r.kv.input_tokens);
-  r.result.resumed_tokens += token_count{std::max<std::int64_t>(prompt - r.high_water, 0)};
   if (prompt > r.high_water) {
+    r.result.resumed_tokens += first_work(r, r.high_water, token_count{prompt});
     forgive_losses(r, kv_, r.high_water, token_count{prompt});
   }
   r.high_water = std::max(r.high_water, found.tokens);
@@ -242,14 +258,15 @@ void batcher::resume(live_request& r, const kv_match& found) {
 
 void batcher::schedule(live_request& r, token_count tokens) {
   r.chunk = tokens;
-  left_ -= tokens;
   if (tokens == 1 && r.computed + tokens == r.total()) {
     ++work_.decodes;
     std::int64_t context = r.computed + 1;
     work_.decode_context += context;
     work_.longest_decode_context = std::max(work_.longest_decode_context, context);
+    --left_;
   } else {
-    work_.prefill.push_back({tokens, r.computed});
+    work_.prefill.push_back(chunk_of(r.kv.spans, r.computed, r.computed + tokens));
+    left_ -= work_.prefill.back().new_tokens;
   }
 }
 
@@ -312,14 +329,25 @@ bool batcher::advance_one(live_request& r, std::int64_t iterations, sim_time now
   return r.emitted >= r.kv.output_tokens;
 }
 
+// Tokens of the prompt that were no hits.
+token_count batcher::first_work(const live_request& r, token_count from, token_count to) {
+  static const reused_spans none;
+  return work_between(r.kv.planned ? *r.kv.planned : none, from, to);
+}
+
 // Prefill is what of the prompt is computed for the first time and whatever is computed again.
 void batcher::count_prefill(live_request& r) {
-  std::int64_t end = r.computed + r.chunk;
-  std::int64_t again =
-      std::max<std::int64_t>(std::min<std::int64_t>(end, r.high_water) - r.computed, 0);
-  std::int64_t from = std::max<std::int64_t>(r.computed, r.high_water);
-  std::int64_t fresh =
-      std::max<std::int64_t>(std::min<std::int64_t>(end, r.kv.input_tokens) - from, 0);
+  token_count end = r.computed + r.chunk;
+  token_count from = std::max(r.computed, r.high_water);
+  token_count prompt = std::min(end, r.kv.input_tokens);
+  std::int64_t again = work_between(r.kv.spans, r.computed, std::min(end, r.high_water));
+  std::int64_t fresh = work_between(r.kv.spans, from, prompt);
+  if (r.kv.planned) {
+    // What was a hit and is gone is computed again, too.
+    token_count first = first_work(r, from, prompt);
+    again += fresh - first;
+    fresh = first;
+  }
   r.result.computed_tokens += token_count{again + fresh};
   r.result.preempted_tokens += token_count{again};
   r.result.lost[static_cast<std::size_t>(lost_cause::preempted)] += token_count{again};

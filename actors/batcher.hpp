@@ -104,11 +104,13 @@ class batcher {
   bool may_use_load(const live_request& r, token_count computed) const;
   void use_load(live_request& r);
   void first_admission(live_request& r, const kv_match& found);
-  void count_tier_hits(live_request& r, token_count from, token_count to) const;
+  void count_tier_hits(live_request& r, token_count from, token_count to,
+                       const reused_span* span) const;
   void resume(live_request& r, const kv_match& found);
 
   bool advance_one(live_request& r, std::int64_t iterations, sim_time now);
   static void count_prefill(live_request& r);
+  static token_count first_work(const live_request& r, token_count from, token_count to);
 
   void queue_back(std::unique_ptr<live_request> request);
   void queue_front(std::unique_ptr<live_request> request);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "actors/composer.hpp"
 #include "actors/contender.hpp"
 #include "actors/key_view.hpp"
 #include "actors/lost_tokens.hpp"
@@ -32,6 +33,8 @@ struct contender_context {
   /// What executors hold at this moment; kept only where a routing policy reads what they hold and
   /// routers may know less.
   std::unique_ptr<key_view> truth{};
+
+  composer composing{plan, workload.info.texts};  ///< of prompts, for all sessions
 
   block_history history{};  ///< of all executors and tiers, to say why tokens are computed
 

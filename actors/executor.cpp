@@ -60,6 +60,7 @@ kv_settings settings_of(const contender_plan& plan, const eviction_needs& needs,
     settings.tell_filled = settings.tell_filled || plan.tiers[i].write == tier_write::through;
     settings.tell_reused = settings.tell_reused || plan.tiers[i].write == tier_write::selective;
   }
+  settings.chunks = plan.keys.chunk_kinds != 0;
   return settings;
 }
 
@@ -157,6 +158,8 @@ std::unique_ptr<live_request> executor::make_live(prompt& what) {
   r->kv.output_tokens = what.output_tokens;
   r->kv.keys = std::move(what.keys);
   r->kv.short_last_block = what.short_last_block;
+  r->kv.layout = std::move(what.layout);
+  r->seen = std::move(what.seen);
   r->reply = make_response_promise();
   return r;
 }
@@ -207,6 +210,7 @@ void executor::settle() {
 
 void executor::form() {
   forming_ = true;
+  ++formed_;
   batcher_.begin(context_.time.now());
   continue_forming();
 }
@@ -229,7 +233,12 @@ void executor::continue_forming() {
       batcher_.pass_over();
       continue;
     }
-    if (is_new_to_tiers(*next)) {
+    if (next->load.wants_room && next->load.asked_in == formed_) {
+      if (batcher_.running() > 0) {
+        break;  // when one of them is done there may be room
+      }
+      next->load.wants_room = false;
+    } else if (is_new_to_tiers(*next)) {
       ask_tiers(*next);
       return;
     }

@@ -45,6 +45,10 @@ class executor final : public caf::event_based_actor {
   void ask_tiers(live_request& r);
   void receive(offer_blocks& offer);
   void decide(live_request& r);
+  void decide_chunks(live_request& r);
+  void begin_chunk_load(live_request& r, const kv_match& all,
+                        const std::vector<std::vector<std::uint32_t>>& wanted);
+  sim_time compute_time(const kv_match& found, token_count total);
   load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
   std::size_t split_at(const live_request& r, const load_choice& choice,
                        const std::vector<offer_blocks>& offers);
@@ -96,6 +100,7 @@ class executor final : public caf::event_based_actor {
   std::uint64_t window_ = 0;
   bool settling_ = false;
   bool forming_ = false;  // a batch is being formed and waits for the tiers' answers
+  std::uint64_t formed_ = 0;
 
   // Offers to one waiting request, by tier, until all tiers have answered.
   struct open_question {

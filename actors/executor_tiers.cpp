@@ -7,23 +7,18 @@
 
 namespace refrain {
 
-namespace {
-
-// How kv_load::tier_of marks a kind of memory.
-std::uint8_t mark_of(tier_kind kind) {
-  return static_cast<std::uint8_t>(1 + static_cast<std::uint8_t>(kind));
-}
-
-}  // namespace
-
 // Asked once, and again when less is found in GPU memory than then.
 bool executor::is_new_to_tiers(const live_request& r) const {
   if (tiers_.empty() || !r.kv.blocks.empty() || r.kv.keys.empty() || !reuse_->shares()) {
     return false;
   }
+  if (r.kv.planned) {
+    return false;  // its hits are fixed, and nothing else is taken
+  }
   kv_match found = kv_.match(r.kv, r.total());
-  bool all_found = found.blocks >= static_cast<std::int64_t>(r.kv.keys.size());
-  return !all_found && (r.load.asked_blocks < 0 || found.blocks < r.load.asked_blocks) &&
+  std::int64_t blocks = found.all_blocks();
+  bool all_found = blocks >= static_cast<std::int64_t>(r.kv.keys.size());
+  return !all_found && (r.load.asked_blocks < 0 || blocks < r.load.asked_blocks) &&
          !kv_.is_coming(r.kv, found);
 }
 
@@ -47,7 +42,8 @@ bool executor::must_wait(live_request& r) {
 }
 
 void executor::ask_tiers(live_request& r) {
-  r.load.asked_blocks = kv_.match(r.kv, r.total()).blocks;
+  r.load.asked_in = formed_;
+  r.load.asked_blocks = kv_.match(r.kv, r.total()).all_blocks();
   questions_[r.kv.id] = {std::vector<offer_blocks>(tiers_.size(), offer_blocks{}), tiers_.size()};
   for (const caf::actor& each : tiers_) {
     send(each, query_blocks{r.kv.id, index_, r.kv.keys});
@@ -94,6 +90,10 @@ executor::load_choice executor::choose_blocks(const live_request& r,
 }
 
 void executor::decide(live_request& r) {
+  if (r.kv.layout) {
+    decide_chunks(r);
+    return;
+  }
   const std::vector<offer_blocks>& offers = questions_.at(r.kv.id).offers;
   load_choice choice = choose_blocks(r, offers);
   std::size_t from = split_at(r, choice, offers);
@@ -250,8 +250,10 @@ void executor::progress_load(const load_progress& what) {
   }
   if (what.over) {
     r->load.under_way = false;
-    // Behind a head that is still to be computed nobody can use it.
-    if (!r->load.open || kv_.held(r->kv, r->total()).tokens >= r->load.from) {
+    if (r->kv.layout) {
+      kv_.fill_loaded(r->kv, r->load.to);
+    } else if (!r->load.open || kv_.held(r->kv, r->total()).tokens >= r->load.from) {
+      // Behind a head that is still to be computed nobody can use it.
       kv_.fill(r->kv, r->load.to);
     }
     if (r->handed_from) {

@@ -6,14 +6,6 @@
 
 namespace refrain {
 
-namespace {
-
-chained_key chained(const sequence& s, std::size_t index) {
-  return {s.keys[index], s.keys[index == 0 ? 0 : index - 1]};
-}
-
-}  // namespace
-
 kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing,
                        gate_keeper gate)
     : settings_{settings},
@@ -23,22 +15,32 @@ kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sha
       cache_{policy, settings.needs.unbounded ? -1 : settings.blocks, settings.slots},
       pool_{settings.blocks},
       block_of_(settings.slots, no_block),
-      content_(settings.slots, content::computing) {}
+      content_(settings.slots, content::computing),
+      context_(settings.chunks ? settings.slots : 0) {}
 
 std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
   auto held = std::max(found.blocks, static_cast<std::int64_t>(s.blocks.size()));
-  std::int64_t fresh = std::max<std::int64_t>(blocks_for(upto) - held, 0);
+  std::int64_t fresh = std::max<std::int64_t>(blocks_for(s, upto) - held, 0);
   for (std::int64_t i = 0; i < found.blocks; ++i) {
     slot_id slot = visible_slot(s, static_cast<std::size_t>(i));
     // An unused cached block is obtainable until it is taken; a block left by this request
     // likewise.
     fresh += slot == no_slot || cache_.pins_of(slot) == 0 ? 1 : 0;
   }
+  for (const reused_span& span : found.spans) {
+    for (std::size_t i = span.first_block; i < span.end_block; ++i) {
+      slot_id slot = visible(key_in(s, span, i));
+      fresh -= slot != no_slot && cache_.pins_of(slot) > 0 ? 1 : 0;
+    }
+  }
   return fresh;
 }
 
 bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim_time now) {
   REFRAIN_ASSERT(s.blocks.empty());
+  if (!found.spans.empty()) {
+    upto = std::max(upto, found.spans.back().end);
+  }
   auto hits = static_cast<std::size_t>(found.blocks);
   std::int64_t need = needed(s, found, upto);
   slot_id last = hits > 0 ? visible_slot(s, hits - 1) : no_slot;
@@ -68,12 +70,16 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim
     }
   }
   s.filled = s.found = hits;
+  s.spans = found.spans;
+  s.exact = s.spans.empty() ? SIZE_MAX : s.spans.front().first_block;
+  hold_spans(s);
   s.left.clear();
   s.left_tokens = token_count{0};
   if (copy) {
-    copy_short_block(s, blocks_for(upto) - found.blocks);
+    copy_short_block(s, blocks_for(s, upto) - found.blocks);
   }
   extend(s, upto);
+  let_go_of_spans(s);
   return true;
 }
 
@@ -114,7 +120,7 @@ void kv_manager::copy_short_block(sequence& s, std::int64_t need) {
 }
 
 void kv_manager::extend(sequence& s, token_count upto) {
-  while (static_cast<std::int64_t>(s.blocks.size()) < blocks_for(upto)) {
+  while (static_cast<std::int64_t>(s.blocks.size()) < blocks_for(s, upto)) {
     append(s);
   }
   note_peak();
@@ -123,31 +129,42 @@ void kv_manager::extend(sequence& s, token_count upto) {
 void kv_manager::append(sequence& s) {
   std::size_t index = s.blocks.size();
   if (findable(s, index)) {
-    slot_id slot = cache_.find(s.keys[index]);
-    if (slot != no_slot && content_[slot] == content::filled) {
+    slot_id slot = cache_.find(key_at(s, index));
+    if (slot != no_slot && content_[slot] == content::filled && is_taken(s, index)) {
       s.blocks.push_back(use_found(s, index, slot));
       return;
     }
     entry_view entry = view(s, index);
     if (slot == no_slot && may_enter(s, entry) && policy_.on_miss(entry)) {
       block_id block = take();
-      slot = cache_.insert(entry);
-      if (slot >= block_of_.size()) {
-        block_of_.resize(slot + 1 + slot / 2, no_block);
-        content_.resize(block_of_.size(), content::computing);
-      }
+      slot = insert(entry, s, index);
       block_of_[slot] = block;
-      content_[slot] = content::computing;
-      cache_.pin(slot);
-      ++used_;
-      ++inserted_;
       s.blocks.push_back({block, slot, false});
       return;
     }
   }
-  // Not findable, refused, or another request is computing the same tokens right now.
+  // Not findable, refused, or there with what another request is computing right now or has
+  // computed behind other text.
   s.blocks.push_back({take(), no_slot, false});
   ++used_;
+}
+
+slot_id kv_manager::insert(const entry_view& entry, const sequence& s, std::size_t index) {
+  slot_id slot = cache_.insert(entry);
+  if (slot >= block_of_.size()) {
+    block_of_.resize(slot + 1 + slot / 2, no_block);
+    content_.resize(block_of_.size(), content::computing);
+    context_.resize(settings_.chunks ? block_of_.size() : 0);
+  }
+  content_[slot] = content::computing;
+  if (settings_.chunks) {
+    const chunk_place* chunk = s.layout ? s.layout->chunk_at(index) : nullptr;
+    context_[slot] = chunk != nullptr && index < s.exact ? chunk->context : 0;
+  }
+  cache_.pin(slot);
+  ++used_;
+  ++inserted_;
+  return slot;
 }
 
 // What the admission policy says. At its limit a cached block gives way to the newcomer, and its
@@ -183,7 +200,7 @@ bool kv_manager::make_way() {
 // A resident block, a hit or (behind a gap) one that is computed again into the same place.
 held_block kv_manager::use_found(const sequence& s, std::size_t index, slot_id slot) {
   if (gate_.needs.accesses) {
-    gate_.policy->on_access(s.keys[index]);
+    gate_.policy->on_access(key_at(s, index));
   }
   policy_.on_hit(slot, view(s, index));
   if (settings_.tell_reused) {
@@ -284,6 +301,7 @@ void kv_manager::let_go(sequence& s, bool preempted) {
   }
   s.blocks.clear();
   s.filled = 0;
+  s.exact = SIZE_MAX;
 }
 
 void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
@@ -315,11 +333,25 @@ void kv_manager::withdraw(held_block& held) {
   held.found = false;
 }
 
+// Where a block's chain begins, or the place of the block before it.
+std::size_t kv_manager::parent_of(const sequence& s, std::size_t index) const {
+  bool is_root =
+      index == 0 ||
+      (is_chunk(s, index) &&
+       !(is_chunk(s, index - 1) && s.layout->chunk_at(index) == s.layout->chunk_at(index - 1)));
+  return is_root ? index : index - 1;
+}
+
+chained_key kv_manager::chained(const sequence& s, std::size_t index) const {
+  return {key_at(s, index), key_at(s, parent_of(s, index))};
+}
+
 entry_view kv_manager::view(const sequence& s, std::size_t index) const {
-  entry_view entry{.key = s.keys[index], .depth = static_cast<std::uint32_t>(index)};
-  entry.parent = index > 0 && index <= s.blocks.size() ? s.blocks[index - 1].slot : no_slot;
+  entry_view entry{.key = key_at(s, index), .depth = static_cast<std::uint32_t>(index)};
+  std::size_t parent = parent_of(s, index);
+  entry.parent = parent < index && index <= s.blocks.size() ? s.blocks[parent].slot : no_slot;
   entry.session = s.session;
-  entry.tokens_before = token_count{static_cast<std::int64_t>(index) * settings_.block_tokens};
+  entry.tokens_before = index == 0 ? token_count{} : full_end_of(s, index - 1);
   if (settings_.needs.queue > 0) {
     auto found = wanted_.find(entry.key);
     entry.wanted = found == wanted_.end() ? 0 : found->second;
@@ -344,7 +376,7 @@ void kv_manager::tell_costs(const sequence& s, entry_view& entry) const {
 }
 
 void kv_manager::want(const sequence& s) {
-  for (std::size_t i = 0; findable(s, i); ++i) {
+  for (std::size_t i = 0; sharing_.shares() && i < s.keys.size(); ++i) {
     if (wanted_[s.keys[i]]++ == 0) {
       if (slot_id slot = cache_.find(s.keys[i]); slot != no_slot) {
         policy_.on_want(slot);
@@ -354,7 +386,7 @@ void kv_manager::want(const sequence& s) {
 }
 
 void kv_manager::unwant(const sequence& s) {
-  for (std::size_t i = 0; findable(s, i); ++i) {
+  for (std::size_t i = 0; sharing_.shares() && i < s.keys.size(); ++i) {
     auto found = wanted_.find(s.keys[i]);
     REFRAIN_ASSERT(found != wanted_.end());
     if (--found->second == 0) {

@@ -14,14 +14,17 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "actors/reused_spans.hpp"
 #include "gpu/block_pool.hpp"
 #include "policies/admission.hpp"
 #include "policies/cache.hpp"
 #include "policies/eviction.hpp"
 #include "policies/recompute.hpp"
 #include "policies/reuse.hpp"
+#include "traces/keys.hpp"
 
 namespace refrain {
 
@@ -38,6 +41,7 @@ struct kv_settings {
   bool tell_filled = false;   ///< collect what becomes findable
   bool tell_reused = false;   ///< collect what is found again
   recompute_model recompute;  ///< what the eviction policy is told of costs (needs.costs)
+  bool chunks = false;        ///< prompts have chunks that are reused wherever they stand
 };
 
 /// What there is of one block of a request's chain.
@@ -85,9 +89,13 @@ struct sequence {
   token_count output_tokens;
   std::vector<block_key> keys;
   bool short_last_block = false;
-  std::vector<held_block> blocks;       ///< in use, first block first
-  std::size_t filled = 0;               ///< leading blocks that an ended iteration has filled
-  std::size_t found = 0;                ///< leading blocks that were there when it was admitted
+  std::vector<held_block> blocks;  ///< in use, first block first
+  std::size_t filled = 0;          ///< leading blocks that an ended iteration has filled
+  std::size_t found = 0;           ///< leading blocks that were there when it was admitted
+  std::shared_ptr<const prompt_layout> layout;  ///< null: the prompt is cut evenly
+  reused_spans spans;  ///< chunks taken behind the leading run, since it was last admitted
+  std::size_t exact = SIZE_MAX;         ///< blocks from here on see KV of other contexts
+  std::optional<reused_spans> planned;  ///< the spans that were counted as hits, once they were
   std::optional<std::size_t> storable;  ///< leading blocks that the admission policy lets in
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
@@ -98,7 +106,17 @@ struct kv_match {
   std::int64_t blocks = 0;  ///< leading blocks found
   token_count tokens;       ///< their tokens
   token_count
-      pending_tokens;  ///< tokens of the blocks right behind that another request is computing
+      pending_tokens;    ///< tokens of the blocks right behind that another request is computing
+  reused_spans spans{};  ///< chunks found behind them
+
+  /// Blocks in all.
+  std::int64_t all_blocks() const {
+    std::int64_t all = blocks;
+    for (const reused_span& span : spans) {
+      all += span.end_block - span.first_block;
+    }
+    return all;
+  }
 };
 
 /// Blocks, keys and pins of one executor. Plain object: no time, no messages.
@@ -107,9 +125,10 @@ class kv_manager {
   /// `gate` says which blocks may be found by others; null: all.
   kv_manager(const kv_settings& settings, eviction& policy, reuse& sharing, gate_keeper gate = {});
 
-  /// Blocks that `tokens` tokens take.
-  std::int64_t blocks_for(token_count tokens) const {
-    return (tokens + settings_.block_tokens - 1) / settings_.block_tokens;
+  /// Blocks that the request's first `tokens` tokens take.
+  std::int64_t blocks_for(const sequence& s, token_count tokens) const {
+    return s.layout ? s.layout->blocks_for(tokens)
+                    : (tokens + settings_.block_tokens - 1) / settings_.block_tokens;
   }
   /// Whether the request can run when it is alone.
   bool can_ever_hold(const sequence& s) const;
@@ -117,6 +136,10 @@ class kv_manager {
   /// What of the request's first `total` tokens is there now; at least one token is left to
   /// compute. Touches nothing.
   kv_match match(const sequence& s, token_count total) const;
+  /// The same as if blocks marked in `below` (by place, not 0) were here too; of a request whose
+  /// prompt has a layout.
+  kv_match match_chunks(const sequence& s, token_count total,
+                        std::span<const std::uint8_t> below) const;
   /// What a request that waits with its blocks taken has of its first `total` tokens.
   kv_match held(const sequence& s, token_count total) const;
   /// Takes, at time `now`, the matched blocks and allocates for the tokens up to `upto`; false,
@@ -126,6 +149,10 @@ class kv_manager {
   bool grow(sequence& s, token_count upto);
   /// The blocks from this place on are being loaded; the others that are not findable are computed.
   void expect_from(const sequence& s, std::size_t index);
+  /// Those of these blocks that are not findable are being loaded, the others are computed.
+  void expect(const sequence& s, std::span<const std::uint32_t> blocks);
+  /// What was being loaded has come and becomes findable; the first `leading` tokens have KV now.
+  void fill_loaded(sequence& s, token_count leading);
   /// What is being loaded for the request will be computed instead.
   void expect_nothing(const sequence& s);
   /// Whether the block right behind what the request finds is being loaded for another one.
@@ -143,7 +170,7 @@ class kv_manager {
                          const kv_match& found, token_count upto) const;
   /// Tokens that fit into the request's blocks.
   token_count room(const sequence& s) const {
-    return token_count{static_cast<std::int64_t>(s.blocks.size()) * settings_.block_tokens};
+    return s.blocks.empty() ? token_count{} : full_end_of(s, s.blocks.size() - 1);
   }
 
   /// Whether the block at this place of the request's chain is findable now.
@@ -154,9 +181,10 @@ class kv_manager {
   token_count end_of(const sequence& s, std::size_t index) const;
   /// What there was of the block at this place, its own doing left out.
   block_state state_of(const sequence& s, std::size_t index) const;
-  /// Tokens up to the end of a full block at this place.
-  token_count block_end(std::size_t index) const {
-    return token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
+  /// Tokens up to the end of the block at this place once it is full.
+  token_count full_end_of(const sequence& s, std::size_t index) const {
+    return s.layout ? s.layout->end_of(index)
+                    : token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
   }
   /// What happened since this was last read; the caller empties it.
   kv_news& news() { return news_; }
@@ -178,8 +206,50 @@ class kv_manager {
 
  private:
   bool findable(const sequence& s, std::size_t index) const {
-    return sharing_.shares() && index < s.keys.size();
+    return sharing_.shares() && index < s.keys.size() &&
+           (index < s.exact || (is_chunk(s, index) && !is_behind_donor(s, index)));
   }
+  /// Whether the block's key stands for a chunk alone.
+  static bool is_chunk(const sequence& s, std::size_t index) {
+    return s.layout && (s.layout->chunk_at(index) != nullptr ||
+                        (s.layout->answer_is_chunk && index >= s.layout->ends.size()));
+  }
+  static bool is_behind_donor(const sequence& s, std::size_t index);
+  /// The key under which a span's block is found.
+  static block_key key_in(const sequence& s, const reused_span& span, std::size_t index) {
+    std::size_t place = index - span.first_block;
+    return span.donor_key < 0
+               ? s.keys[index]
+               : s.layout->donor_keys[static_cast<std::size_t>(span.donor_key) + place];
+  }
+  /// The key of a block that the request holds.
+  static block_key key_at(const sequence& s, std::size_t index) {
+    for (const reused_span& span : s.spans) {
+      if (index >= span.first_block && index < span.end_block) {
+        return key_in(s, span, index);
+      }
+    }
+    return s.keys[index];
+  }
+  slot_id visible(block_key key) const {
+    slot_id slot = cache_.find(key);
+    return slot != no_slot && content_[slot] == content::filled ? slot : no_slot;
+  }
+  std::size_t parent_of(const sequence& s, std::size_t index) const;
+  chained_key chained(const sequence& s, std::size_t index) const;
+  bool is_taken(const sequence& s, std::size_t index) const;
+  bool is_exact_here(const sequence& s, std::size_t index) const;
+  kv_match match_planned(const sequence& s, token_count total) const;
+  std::optional<reused_span> best_span(const sequence& s, const chunk_place& place,
+                                       token_count total,
+                                       std::span<const std::uint8_t> below) const;
+  std::optional<reused_span> span_of(const sequence& s, const chunk_place& place,
+                                     const chunk_donor* donor, token_count total,
+                                     std::span<const std::uint8_t> below) const;
+  void hold_spans(const sequence& s);
+  void let_go_of_spans(const sequence& s);
+  void hold(slot_id slot);
+  slot_id insert(const entry_view& entry, const sequence& s, std::size_t index);
   slot_id visible_slot(const sequence& s, std::size_t index) const;
   bool is_left(const sequence& s, std::size_t index) const;
   entry_view view(const sequence& s, std::size_t index) const;
@@ -213,7 +283,9 @@ class kv_manager {
   block_pool pool_;
   std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room
   enum class content : std::uint8_t { computing, loading, filled };
-  std::vector<content> content_;  // by slot
+  std::vector<content> content_;        // by slot
+  std::vector<std::uint64_t> context_;  // by slot, with chunks: behind what it was computed; 0: no
+                                        // one text
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;
   std::int64_t used_ = 0;
   std::int64_t peak_ = 0;

@@ -12,11 +12,11 @@ namespace refrain {
 bool kv_manager::can_ever_hold(const sequence& s) const {
   // The last output token is never read, so it has no KV.
   std::int64_t outputs = std::max<std::int64_t>(s.output_tokens, 1) - 1;
-  return blocks_for(token_count{s.input_tokens + outputs}) <= pool_.capacity();
+  return blocks_for(s, token_count{s.input_tokens + outputs}) <= pool_.capacity();
 }
 
 token_count kv_manager::end_of(const sequence& s, std::size_t index) const {
-  std::int64_t full = (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens;
+  std::int64_t full = full_end_of(s, index);
   bool is_short = s.short_last_block && index + 1 == s.keys.size();
   return token_count{is_short ? std::min<std::int64_t>(full, s.input_tokens) : full};
 }
@@ -53,11 +53,14 @@ block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
 
 bool kv_manager::is_left(const sequence& s, std::size_t index) const {
   return index < s.left.size() && s.left[index] != no_block &&
-         (static_cast<std::int64_t>(index) + 1) * settings_.block_tokens <= s.left_tokens &&
+         full_end_of(s, index) <= s.left_tokens &&
          pool_.is_left(s.left[index], s.id, static_cast<std::uint32_t>(index));
 }
 
 kv_match kv_manager::match(const sequence& s, token_count total) const {
+  if (s.layout) {
+    return s.planned ? match_planned(s, total) : match_chunks(s, total, {});
+  }
   kv_match found;
   // Output tokens are known only to a request that has made them.
   std::int64_t known = std::max<std::int64_t>(s.left_tokens, s.input_tokens);
@@ -98,6 +101,7 @@ kv_match kv_manager::match(const sequence& s, token_count total) const {
 
 kv_match kv_manager::held(const sequence& s, token_count total) const {
   kv_match found;
+  found.spans = s.spans;
   found.blocks = static_cast<std::int64_t>(s.filled);
   found.tokens = s.filled == 0 ? token_count{0} : end_of(s, s.filled - 1);
   found.tokens = std::min(found.tokens, token_count{total - 1});
@@ -126,12 +130,20 @@ bool kv_manager::would_fit_without(const std::vector<const sequence*>& others, c
       }
     }
   }
-  for (std::int64_t i = 0; i < found.blocks; ++i) {
-    slot_id slot = visible_slot(s, static_cast<std::size_t>(i));
+  auto take_again = [&](slot_id slot) {
     auto given_up = slot == no_slot ? pins.end() : pins.find(slot);
     if (given_up != pins.end() && given_up->second == cache_.pins_of(slot)) {
       --freed;  // it would be taken again at once
     }
+  };
+  for (std::int64_t i = 0; i < found.blocks; ++i) {
+    take_again(visible_slot(s, static_cast<std::size_t>(i)));
+  }
+  for (const reused_span& span : found.spans) {
+    for (std::size_t i = span.first_block; i < span.end_block; ++i) {
+      take_again(visible(key_in(s, span, i)));
+    }
+    upto = std::max(upto, span.end);
   }
   return needed(s, found, upto) <= obtainable() + freed;
 }

@@ -33,7 +33,9 @@ struct kv_load {
   std::vector<std::uint8_t> declined;  ///< as tier_of, where computing was expected to be faster
   /// Blocks found in GPU memory when the tiers were asked; -1 = not yet.
   std::int64_t asked_blocks = -1;
-  bool behind_other = false;  ///< waits for a load of another request that brings its next block
+  bool wants_room = false;     ///< chunks are to be loaded, and there was no room for them
+  std::uint64_t asked_in = 0;  ///< the forming of a batch in which the tiers were asked
+  bool behind_other = false;   ///< waits for a load of another request that brings its next block
 
   /// Whether the request waits outside of the batch for it.
   bool keeps_out(token_count computed) const { return under_way && open && computed == from; }
@@ -53,6 +55,7 @@ struct live_request {
   std::optional<std::uint32_t> handed_from;  ///< the executor that still has its KV
   bool hands_over = false;                   ///< another executor goes on after the first token
   std::vector<lost_cause> causes;            ///< by prompt block: why it is computed
+  std::vector<seen_mark> seen;               ///< by segment, where that is counted
 
   /// Tokens to compute before the next output token.
   token_count total() const { return token_count{kv.input_tokens + emitted}; }

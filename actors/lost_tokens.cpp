@@ -6,8 +6,9 @@ namespace refrain {
 
 std::string_view name_of(lost_cause cause) {
   constexpr std::string_view names[] = {
-      "never_seen",   "last_token",     "block_floor", "preempted", "evicted_gpu", "evicted_host",
-      "evicted_nvme", "evicted_remote", "not_visible", "router",    "admission",   "load_slower"};
+      "never_seen",   "last_token",   "block_floor",    "preempted",   "evicted_gpu",
+      "evicted_host", "evicted_nvme", "evicted_remote", "not_visible", "router",
+      "admission",    "load_slower",  "blended"};
   static_assert(std::size(names) == lost_causes);
   return names[static_cast<std::size_t>(cause)];
 }

@@ -30,15 +30,36 @@ enum class lost_cause : std::uint8_t {
   not_visible,     ///< another request was computing it, or it was on its way
   router,          ///< another executor held it
   admission,       ///< the reuse or admission policy did not keep or take it
-  load_slower      ///< a lower tier held it, and computing was expected to be faster
+  load_slower,     ///< a lower tier held it, and computing was expected to be faster
+  blended          ///< its chunk was reused, and a share of it is computed again
 };
-inline constexpr std::size_t lost_causes = 12;
+inline constexpr std::size_t lost_causes = 13;
 
 /// "never_seen", ...
 std::string_view name_of(lost_cause cause);
 
 /// Tokens by cause.
 using lost_tokens = std::array<token_count, lost_causes>;
+
+/// One segment of a prompt, as an endless cache of whole chunks would have found it.
+struct seen_mark {
+  token_count end;         ///< tokens of the prompt up to its end
+  bool anywhere = false;   ///< an earlier prompt or answer held it
+  bool in_prefix = false;  ///< and so was all before it, in the same order
+};
+
+/// Tokens of a request that an endless cache of whole chunks would have found, serving one request
+/// after the other in trace order, and what became of them:
+/// anywhere = hits - hits_unseen + lost_order + lost_floor + lost_blended + lost_cache.
+struct seen_tokens {
+  token_count anywhere;
+  token_count in_prefix;     ///< of these, in the exact prefix
+  token_count lost_order;    ///< not hit: stood elsewhere, and was not reused there
+  token_count lost_floor;    ///< not hit: the last token, and what fills no block
+  token_count lost_blended;  ///< reused, and computed again
+  token_count lost_cache;    ///< not hit for other reasons: evicted, not visible, ...
+  token_count hits_unseen;   ///< hits on what no earlier row held
+};
 
 /// What became of blocks.
 class block_history {

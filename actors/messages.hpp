@@ -7,6 +7,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/response_promise.hpp>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "actors/key_view.hpp"
@@ -29,6 +30,7 @@ struct next_row {};
 /// population to session: one turn to send when it is due.
 struct turn {
   request what;
+  std::vector<seen_mark> seen;  ///< as in prompt
 };
 
 /// session to itself: the turn at the head of the queue is due.
@@ -48,6 +50,8 @@ struct prompt {
   std::vector<block_key> keys;
   bool short_last_block = false;  ///< the last key stands for a block that the prompt does not fill
   bool last_turn = true;          ///< the session sends nothing after it
+  std::shared_ptr<const prompt_layout> layout{};  ///< where chunks have blocks of their own
+  std::vector<seen_mark> seen{};                  ///< by segment, where that is counted
 };
 
 /// retriever to itself: the search for this prompt has taken its time.
@@ -67,6 +71,9 @@ struct answer {
   sim_time finished{0};               ///< last token out
   std::int64_t hit_blocks = 0;
   token_count hit_tokens;
+  token_count blended_tokens;      ///< of these, of chunks computed behind other text
+  token_count approximate_tokens;  ///< of these, of other text
+  token_count stale_tokens;        ///< of these, of outdated documents
   std::array<token_count, tiers_max>
       tier_hit_tokens{};  ///< of these, loaded from each tier below the GPU
   byte_count loaded_bytes;
@@ -74,6 +81,7 @@ struct answer {
   token_count computed_tokens;   ///< prompt and output tokens that prefill computed
   token_count preempted_tokens;  ///< of these, computed before and lost to preemption
   lost_tokens lost{};            ///< why tokens were computed; sums to computed_tokens
+  seen_tokens seen;              ///< against an endless cache of whole chunks
   token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
   token_count routable_tokens;  ///< that some executor held when the router decided

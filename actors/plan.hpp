@@ -31,10 +31,15 @@ struct workload_plan {
   trace_info info;
   std::uint64_t requests = 0;  ///< how many the source gives
   bool serial = false;         ///< the next request only after the last is done
+  bool count_seen = false;  ///< what an endless cache of whole chunks would have found, by request
 };
 
 /// Which memory a tier below the GPU is.
 enum class tier_kind : std::uint8_t { host, nvme, remote };
+/// How tables of blocks mark where one is: 0 stands for GPU memory, or for nowhere.
+constexpr std::uint8_t mark_of(tier_kind kind) {
+  return static_cast<std::uint8_t>(1 + static_cast<std::uint8_t>(kind));
+}
 /// When a tier below the GPU is written.
 enum class tier_write : std::uint8_t {
   demote,    ///< when a block is evicted from the memory above

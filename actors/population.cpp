@@ -53,7 +53,23 @@ void population::hand_over(refrain::request& row) {
   } else if (row.last_turn && found != sessions_.end()) {
     sessions_.erase(found);
   }
-  send(who, turn{std::move(row)});
+  std::vector<seen_mark> seen;
+  if (context_.workload.count_seen) {
+    seen = marks_of(row);
+  }
+  send(who, turn{std::move(row), std::move(seen)});
+}
+
+// In the order of the trace, whatever the order of service.
+std::vector<seen_mark> population::marks_of(const refrain::request& row) {
+  std::vector<seen_mark> marks;
+  chunks_.begin(row.salt);
+  for (const segment& piece : row.segments) {
+    chunk_finding found = chunks_.add(piece, {});
+    marks.push_back({{}, found.anywhere, found.in_prefix});
+  }
+  chunks_.end(row.answer);
+  return marks;
 }
 
 }  // namespace refrain

@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "actors/context.hpp"
+#include "actors/lost_tokens.hpp"
+#include "traces/chunks.hpp"
 #include "traces/source.hpp"
 
 namespace refrain {
@@ -23,9 +25,11 @@ class population final : public caf::event_based_actor {
  private:
   void pull();
   void hand_over(refrain::request& row);
+  std::vector<seen_mark> marks_of(const refrain::request& row);
 
   contender_context& context_;
   std::unique_ptr<source> rows_;
+  chunk_sequences chunks_;  // of all rows so far, where they are counted
   absl::flat_hash_map<session_id, caf::actor> sessions_;  // those that have turns to come
 };
 

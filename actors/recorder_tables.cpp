@@ -67,7 +67,7 @@ const integer_of<request_over> request_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.input_tokens; }},
     {"output_tokens", "tokens", "length of the answer",
      [](const request_over& r) -> std::int64_t { return r.output_tokens; }},
-    {"hit_blocks", "blocks", "leading prompt blocks found at first admission",
+    {"hit_blocks", "blocks", "prompt blocks found at first admission",
      [](const request_over& r) -> std::int64_t { return r.result.hit_blocks; }},
     {"hit_tokens", "tokens", "prompt tokens not computed, at most input - 1",
      [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
@@ -82,13 +82,15 @@ const integer_of<request_over> request_integers[] = {
     {"hit_tokens_remote", "tokens", "of hit_tokens, found in a remote store",
      [](const request_over& r) -> std::int64_t { return below(r, 2); }},
     {"hit_tokens_exact", "tokens", "of hit_tokens, exact prefixes",
-     [](const request_over& r) -> std::int64_t { return r.result.hit_tokens; }},
-    {"hit_tokens_blended", "tokens", "of hit_tokens, chunks partly recomputed",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t {
+       return r.result.hit_tokens - r.result.blended_tokens - r.result.approximate_tokens;
+     }},
+    {"hit_tokens_blended", "tokens", "of hit_tokens, chunks that were computed behind other text",
+     [](const request_over& r) -> std::int64_t { return r.result.blended_tokens; }},
     {"hit_tokens_approximate", "tokens", "of hit_tokens, KV of other text",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t { return r.result.approximate_tokens; }},
     {"stale_tokens", "tokens", "of hit_tokens, from an outdated document version",
-     [](const request_over&) -> std::int64_t { return 0; }},
+     [](const request_over& r) -> std::int64_t { return r.result.stale_tokens; }},
     {"pending_tokens", "tokens",
      "tokens right behind the hits that another request was computing at admission",
      [](const request_over& r) -> std::int64_t { return r.result.pending_tokens; }},
@@ -110,6 +112,27 @@ const integer_of<request_over> request_integers[] = {
     {"routed_tokens", "tokens",
      "leading prompt tokens that the router believed to be in the executor it chose; 0 likewise",
      [](const request_over& r) -> std::int64_t { return r.result.routed_tokens; }},
+};
+
+const integer_of<request_over> seen_integers[] = {
+    {"seen_tokens_anywhere", "tokens", "of chunks that an earlier prompt or answer held",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.anywhere; }},
+    {"seen_tokens_prefix", "tokens", "of these, with all before them, in the same order",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.in_prefix; }},
+    {"seen_lost_order", "tokens",
+     "of seen_tokens_anywhere, no hits since they stood elsewhere or behind other text",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.lost_order; }},
+    {"seen_lost_floor", "tokens",
+     "of seen_tokens_anywhere, no hits since they fill no block, and last tokens",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.lost_floor; }},
+    {"seen_lost_blended", "tokens", "of seen_tokens_anywhere, of reused chunks, computed again",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.lost_blended; }},
+    {"seen_lost_cache", "tokens",
+     "of seen_tokens_anywhere, no hits for other reasons: evicted, not kept, not visible",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.lost_cache; }},
+    {"hit_tokens_unseen", "tokens",
+     "of hit_tokens, of chunks that no earlier prompt held: similar text, another order of service",
+     [](const request_over& r) -> std::int64_t { return r.result.seen.hits_unseen; }},
 };
 
 const real_of<request_over> request_reals[] = {
@@ -182,7 +205,7 @@ void add_reals(table& t, std::size_t& at, const Columns& columns, const Row& row
 
 }  // namespace
 
-table requests_table(bool measured) {
+table requests_table(const workload_plan& workload) {
   table t;
   declare_integers(t, request_integers);
   for (std::size_t cause = 0; cause < lost_causes; ++cause) {
@@ -190,21 +213,27 @@ table requests_table(bool measured) {
     t.columns.push_back(
         integer_column(name, "tokens", "of computed_tokens, by cause; the causes sum to it"));
   }
+  if (workload.count_seen) {
+    declare_integers(t, seen_integers);
+  }
   declare_reals(t, request_reals);
-  if (measured) {
+  if (workload.info.has_measured) {
     declare_reals(t, measured_reals);
   }
   return t;
 }
 
-void add_request(table& rows, const request_over& row, bool measured) {
+void add_request(table& rows, const request_over& row, const workload_plan& workload) {
   std::size_t at = 0;
   add_integers(rows, at, request_integers, row);
   for (token_count tokens : row.result.lost) {
     rows.columns[at++].integers().push_back(tokens);
   }
+  if (workload.count_seen) {
+    add_integers(rows, at, seen_integers, row);
+  }
   add_reals(rows, at, request_reals, row);
-  if (measured) {
+  if (workload.info.has_measured) {
     add_reals(rows, at, measured_reals, row);
   }
 }

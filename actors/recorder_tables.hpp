@@ -11,9 +11,9 @@
 namespace refrain {
 
 /// The empty `requests` table; with columns of measured times where the trace has them.
-table requests_table(bool measured);
+table requests_table(const workload_plan& workload);
 /// Adds a finished request to a table made by requests_table.
-void add_request(table& rows, const request_over& row, bool measured);
+void add_request(table& rows, const request_over& row, const workload_plan& workload);
 
 /// The empty `executors` table: the time series.
 table executors_table();

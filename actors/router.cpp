@@ -12,7 +12,9 @@ namespace {
 // The blocks of a prompt that it may find; behind them stand those of its answer.
 std::span<const block_key> chain_of(const prompt& what, token_count block_tokens) {
   std::size_t blocks = what.keys.size();
-  if (!what.short_last_block) {
+  if (what.layout) {
+    blocks = what.layout->prompt_keys;
+  } else if (!what.short_last_block) {
     blocks = std::min(blocks, static_cast<std::size_t>(what.input_tokens / block_tokens));
   }
   return std::span{what.keys}.first(blocks);

@@ -9,9 +9,13 @@ namespace refrain {
 namespace {
 
 // At least one token is always computed.
-token_count tokens_of(std::int64_t blocks, token_count block_tokens, token_count input_tokens) {
-  std::int64_t most = std::max<std::int64_t>(input_tokens - 1, 0);
-  return token_count{std::min<std::int64_t>(blocks * block_tokens, most)};
+token_count tokens_of(std::int64_t blocks, token_count block_tokens, const prompt& what) {
+  std::int64_t most = std::max<std::int64_t>(what.input_tokens - 1, 0);
+  std::int64_t tokens = blocks * block_tokens;
+  if (what.layout && blocks > 0) {
+    tokens = what.layout->end_of(static_cast<std::size_t>(blocks - 1));
+  }
+  return token_count{std::min(tokens, most)};
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ placement routing_pool::place(const prompt& what, std::span<const block_key> cha
     longest = std::ranges::max(runs);
     for (std::size_t e = 0; e < executors_.size(); ++e) {
       executors_[e].matched_blocks = runs[e];
-      executors_[e].matched_tokens = tokens_of(runs[e], block_tokens, what.input_tokens);
+      executors_[e].matched_tokens = tokens_of(runs[e], block_tokens, what);
     }
     if (truth != nullptr) {
       longest = std::ranges::max(runs_in(*truth, chain));
@@ -57,7 +61,7 @@ placement routing_pool::place(const prompt& what, std::span<const block_key> cha
           what.input_tokens,
           what.input_tokens + what.output_tokens,
           executors_[to].matched_tokens,
-          tokens_of(longest, block_tokens, what.input_tokens)};
+          tokens_of(longest, block_tokens, what)};
 }
 
 void routing_pool::note_sent(const placement& sent, bool started) {

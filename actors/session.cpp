@@ -12,7 +12,7 @@ caf::behavior session::make_behavior() {
   context_.monitor.protect(this, "session");
   return {
       [this](turn& next) {
-        turns_.push_back(std::move(next.what));
+        turns_.push_back(std::move(next));
         if (turns_.size() == 1) {
           await_next();
         }
@@ -22,7 +22,7 @@ caf::behavior session::make_behavior() {
 }
 
 void session::await_next() {
-  const refrain::request& next = turns_.front();
+  const refrain::request& next = turns_.front().what;
   sim_time due = next.arrival;
   if (next.turn > 0) {
     due = std::max(due, last_answer_ + next.delay);
@@ -31,21 +31,17 @@ void session::await_next() {
 }
 
 void session::send_next() {
-  const refrain::request& next = turns_.front();
+  turn& next = turns_.front();
   sent_ = context_.time.now();
   ++context_.injected;
-  prompt what{next.id, next.session, next.input_tokens, next.output_tokens, {}, false, true};
-  block_keys(next, context_.plan.keys, what.keys);
-  auto keyed = static_cast<std::int64_t>(what.keys.size()) * context_.plan.keys.block_tokens;
-  what.last_turn = next.last_turn;
-  what.short_last_block = next.answer == content_id{} && keyed > next.input_tokens;
+  prompt what = context_.composing.compose(next.what, std::move(next.seen), sent_);
   request(context_.retriever, caf::infinite, std::move(what)).then([this](const answer& result) {
     receive(result);
   });
 }
 
 void session::receive(const answer& result) {
-  const refrain::request& over = turns_.front();
+  const refrain::request& over = turns_.front().what;
   last_answer_ = context_.time.now();
   ++context_.over;
   request_over row{over.id, over.session, over.turn, over.input_tokens, over.output_tokens,

@@ -24,7 +24,7 @@ class session final : public caf::event_based_actor {
   void receive(const answer& result);
 
   contender_context& context_;
-  std::deque<refrain::request> turns_;  // the first is being waited for or answered
+  std::deque<turn> turns_;  // the first is being waited for or answered
   sim_time last_answer_{0};
   sim_time sent_{0};
 };

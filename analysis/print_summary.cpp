@@ -232,6 +232,60 @@ void print_losses(std::string& out, std::span<const contender_summary> contender
   print_grid(out, rows);
 }
 
+/// Against an endless cache of whole chunks: a contender's hits are what was seen anywhere, less
+/// what the columns between them say.
+void print_seen(std::string& out, std::span<const contender_summary> contenders) {
+  const contender_summary& first = contenders.front();
+  if (std::ranges::find(first.metrics, "seen_tokens_anywhere", &metric::name) ==
+      first.metrics.end()) {
+    return;
+  }
+  grid rows{{"of chunks seen before", "anywhere", "order", "block floor", "blended", "cache",
+             "hit besides", "hit"}};
+  for (const contender_summary& s : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const char* name :
+         {"seen_tokens_anywhere", "seen_lost_order", "seen_lost_floor", "seen_lost_blended",
+          "seen_lost_cache", "hit_tokens_unseen", "hit_tokens"}) {
+      double count = s.at(name).value;
+      bool loses = std::string_view{name}.starts_with("seen_lost_") && count > 0;
+      bool adds = std::string_view{name} == "hit_tokens_unseen" && count > 0;
+      row.push_back((loses ? "-" : adds ? "+" : "") + count_text(count));
+    }
+  }
+  out += "\n";
+  print_grid(out, rows);
+  double anywhere = first.at("seen_tokens_anywhere").value;
+  double prefix = first.at("seen_tokens_prefix").value;
+  double input = first.at("input_tokens").value;
+  out += fmt::format(
+      "Endless cache of whole chunks, in trace order: {} tokens seen anywhere ({}), {} in the "
+      "exact "
+      "prefix ({}).\n",
+      count_text(anywhere), percent_text(anywhere / input), count_text(prefix),
+      percent_text(prefix / input));
+}
+
+/// Which of the hits are not exact; nothing where all are.
+void print_labels(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"hits in tokens", "exact", "blended", "approximate", "of these stale"}};
+  for (const contender_summary& s : contenders) {
+    double other = s.at("hit_tokens_blended").value + s.at("hit_tokens_approximate").value +
+                   s.at("stale_tokens").value;
+    if (other > 0) {
+      rows.push_back({s.name, count_text(s.at("hit_tokens_exact").value),
+                      count_text(s.at("hit_tokens_blended").value),
+                      count_text(s.at("hit_tokens_approximate").value),
+                      count_text(s.at("stale_tokens").value)});
+    }
+  }
+  if (rows.size() > 1) {
+    out += "\n";
+    print_grid(out, rows);
+    out += "Blended and approximate hits change answers; how much is not measured here.\n";
+  }
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -259,6 +313,8 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     out += "\n";
     print_requests(out, contenders);
     print_losses(out, contenders);
+    print_seen(out, contenders);
+    print_labels(out, contenders);
     print_routing(out, contenders);
     print_measured(out, contenders);
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 37> columns_read = {"status",
+constexpr std::array<std::string_view, 45> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -52,7 +52,15 @@ constexpr std::array<std::string_view, 37> columns_read = {"status",
                                                            "lost_tokens_not_visible",
                                                            "lost_tokens_router",
                                                            "lost_tokens_admission",
-                                                           "lost_tokens_load_slower"};
+                                                           "lost_tokens_load_slower",
+                                                           "lost_tokens_blended",
+                                                           "seen_tokens_anywhere",
+                                                           "seen_tokens_prefix",
+                                                           "seen_lost_order",
+                                                           "seen_lost_floor",
+                                                           "seen_lost_blended",
+                                                           "seen_lost_cache",
+                                                           "hit_tokens_unseen"};
 
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
@@ -126,7 +134,8 @@ std::vector<metric> metrics_of(request_totals& served, const table* totals) {
   m.push_back(optional_sum("routable_tokens", "tokens", served));
   m.push_back(optional_sum("routed_tokens", "tokens", served));
   for (std::string_view name : columns_read) {
-    if (name.starts_with(lost_prefix) && served.has(name)) {
+    bool seen = name.starts_with("seen_") || name == "hit_tokens_unseen";
+    if ((seen || name.starts_with(lost_prefix)) && served.has(name)) {
       m.push_back(optional_sum(std::string{name}, "tokens", served));
     }
   }

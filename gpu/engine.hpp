@@ -16,6 +16,11 @@ namespace refrain {
 struct prefill_chunk {
   token_count new_tokens;     ///< at least 1
   token_count cached_tokens;  ///< keys before the first new token
+  // Where part of the KV between the new tokens was computed elsewhere, cached_tokens is what makes
+  // the new ones see as many keys as they do, and:
+  token_count other_keys{};          ///< keys that are read besides these
+  token_count rotated_tokens{};      ///< whose keys are rotated to their place
+  token_count first_layer_tokens{};  ///< that the first layer computes besides the new ones
 };
 
 /// One iteration's work. Context is the number of keys of a decoding sequence, the token being

@@ -51,6 +51,7 @@ class generator_reader {
     s.documents_per_turn = count<std::uint32_t>("documents_per_turn");
     s.document_drift = number("document_drift");
     s.document_repeat = number("document_repeat");
+    s.redraws_duplicates = text("document_duplicates") == "redraw";
     s.question_tokens = length("question_tokens");
     s.single_question_tokens.quantiles = quantiles("single_question_tokens");
     s.followup_tokens.quantiles = quantiles("followup_tokens");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "gpu/capacity.hpp"
@@ -18,6 +19,7 @@
 #include "scenarios/disaggregation.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/reuse_checks.hpp"
 #include "scenarios/tiers.hpp"
 #include "scenarios/workload.hpp"
 #include "traces/quantity.hpp"
@@ -107,6 +109,9 @@ class run_loader {
     plan_.workload.open = workload_.open;
     plan_.workload.info = workload_.info;
     plan_.workload.serial = base_.boolean("workload.serial");
+    const std::string& seen = base_.text("results.seen");
+    bool is_trace = workload_.info.has_content && base_.text("workload.format") != "generator";
+    plan_.workload.count_seen = seen == "on" || (seen == "auto" && is_trace);
     describe_run();
     for (const contender_section* each : chosen) {
       add_contender(*each);
@@ -118,7 +123,7 @@ class run_loader {
   }
 
  private:
-  using cut_name = std::pair<std::int64_t, bool>;
+  using cut_name = std::tuple<std::int64_t, bool, std::uint8_t>;
 
   std::vector<const contender_section*> chosen_contenders() const {
     std::vector<std::string_view> names;
@@ -160,7 +165,8 @@ class run_loader {
   }
 
   const workload_survey& survey(const key_scheme& scheme, bool with_future) {
-    workload_survey& known = surveys_[{scheme.block_tokens, scheme.full_blocks_only}];
+    workload_survey& known =
+        surveys_[{scheme.block_tokens, scheme.full_blocks_only, scheme.chunk_kinds}];
     if (known.requests == 0 || (with_future && known.ahead == nullptr)) {
       known = survey_workload(*workload_.open(), scheme, with_future);
     }
@@ -180,6 +186,8 @@ class run_loader {
     contender_plan plan{.name = name, .keys = scheme_of(settings)};
     plan.seed = static_cast<std::uint64_t>(settings.integer("seed"));
     plan.reuse = choose<reuse_entry>(settings);
+    reuse_needs reusing = needs_of_reuse(plan.reuse.name, plan.reuse.values);
+    plan.keys.chunk_kinds = reusing.chunk_kinds;
     plan.eviction = choose<eviction_entry>(settings);
     plan.admission = choose<admission_entry>(settings);
     plan.batching = choose<batching_entry>(settings);
@@ -206,6 +214,7 @@ class run_loader {
         recompute_of(cost_model{plan.gpu, plan.model, plan.tensor_parallel, plan.host_overhead});
 
     check_names(settings, plan);
+    check_reuse(settings, plan, workload_.info, reusing);
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
     if (needs.categories || needs.hints || needs.steps || needs.expiry) {
@@ -227,8 +236,11 @@ class run_loader {
     const workload_survey& counts = survey(plan.keys, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
-    plan.slots = slots(plan, needs, counts);
-    plan.unique_keys = static_cast<std::int64_t>(counts.keys);
+    // Another order of documents gives other blocks.
+    plan.unique_keys =
+        static_cast<std::int64_t>(reusing.orders ? counts.named_blocks : counts.keys);
+    plan.slots = slots(plan, needs);
+    check_documents(settings, plan, counts, reusing);
     warn_of_refusals(plan, counts);
     if (!counts.counted) {
       warnings_.add(
@@ -300,12 +312,10 @@ class run_loader {
     return asked;
   }
 
-  static std::uint32_t slots(const contender_plan& plan, const eviction_needs& needs,
-                             const workload_survey& counts) {
-    auto keys = static_cast<std::int64_t>(counts.keys);
+  static std::uint32_t slots(const contender_plan& plan, const eviction_needs& needs) {
     // An unbounded cache grows by itself.
     constexpr std::int64_t first_slots = std::int64_t{1} << 20;
-    std::int64_t most = std::min(needs.unbounded ? first_slots : plan.blocks, keys);
+    std::int64_t most = std::min(needs.unbounded ? first_slots : plan.blocks, plan.unique_keys);
     if (most >= no_slot.get()) {
       throw input_error{
           "workload", fmt::format("{} different blocks are more than 2^32 - 2", print_count(most))};
@@ -408,14 +418,14 @@ class run_loader {
                                     "tokens of the leading blocks found, a prompt's last token "
                                     "never")}};
     for (const auto& [name, counts] : surveys_) {
-      if (!counts.counted) {
-        continue;
+      if (!counts.counted || std::get<2>(name) != 0) {
+        continue;  // leading runs mean little where chunks are reused wherever they stand
       }
       plan_.bounds.columns[0].texts().push_back("endless cache");
       std::size_t at = 1;
       for (std::uint64_t value :
-           {static_cast<std::uint64_t>(name.first), std::uint64_t{name.second}, counts.requests,
-            counts.keys, counts.blocks, counts.hit_blocks,
+           {static_cast<std::uint64_t>(std::get<0>(name)), std::uint64_t{std::get<1>(name)},
+            counts.requests, counts.keys, counts.blocks, counts.hit_blocks,
             static_cast<std::uint64_t>(counts.input_tokens),
             static_cast<std::uint64_t>(counts.hit_tokens)}) {
         plan_.bounds.columns[at++].integers().push_back(static_cast<std::int64_t>(value));

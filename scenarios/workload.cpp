@@ -51,7 +51,9 @@ adaptation adaptation_of(const scenario_settings& settings) {
           .output_tokens = token_count{settings.integer("workload.output_tokens")},
           .spread = settings.time("workload.spread"),
           .speed = settings.number("workload.speed"),
-          .seed = static_cast<std::uint64_t>(settings.integer("seed"))};
+          .seed = static_cast<std::uint64_t>(settings.integer("seed")),
+          .layout = settings.has("workload.layout") ? parse_layout(settings.text("workload.layout"))
+                                                    : prompt_order{}};
 }
 
 void warn_of_dropped(const row_counts& counts, std::vector<std::string>& warnings) {
@@ -93,12 +95,21 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   scanned_workload workload;
   source_opener open =
       is_generator ? open_generator(settings) : open_file(settings, file, workload);
-  adaptation changes = adaptation_of(settings);
+  adaptation changes;
+  try {
+    changes = adaptation_of(settings);
+  } catch (const input_error& error) {
+    throw settings.located(error);
+  }
   workload.open = [open, changes] { return adapt(open, changes); };
   try {
     workload.info = workload.open()->info();
   } catch (const input_error& error) {
     throw settings.located(is_generator ? of_generator(error) : error);
+  }
+  if (!changes.layout.empty() && !workload.info.has_content) {
+    throw input_error{settings.where("workload.layout"),
+                      "orders the parts of prompts, and this trace does not tell them"};
   }
   return workload;
 }
@@ -123,10 +134,27 @@ class endless_cache {
   absl::flat_hash_set<block_key, key_hash> seen_;
 };
 
-std::int64_t blocks_filled(const request& row, const key_scheme& scheme) {
-  std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
-  return (kept + scheme.block_tokens - 1) / scheme.block_tokens;
-}
+/// How a row's prompt is cut.
+struct row_cut {
+  std::vector<block_key> keys;
+  std::size_t looked_up = 0;  // of the keys
+  prompt_layout layout;       // under a scheme with chunk kinds
+
+  void cut(const request& row, const key_scheme& scheme) {
+    if (scheme.chunk_kinds != 0 && row.blocks.empty()) {
+      chunk_keys(row, scheme, keys, layout);
+      looked_up = layout.prompt_keys;
+    } else {
+      looked_up = block_keys(row, scheme, keys);
+    }
+  }
+  std::int64_t blocks(const request& row, const key_scheme& scheme) const {
+    std::int64_t kept = row.input_tokens + std::max<std::int64_t>(row.output_tokens, 1) - 1;
+    return scheme.chunk_kinds != 0 && row.blocks.empty()
+               ? layout.blocks_for(token_count{kept})
+               : (kept + scheme.block_tokens - 1) / scheme.block_tokens;
+  }
+};
 
 }  // namespace
 
@@ -134,23 +162,33 @@ workload_survey survey_workload(source& rows, const key_scheme& scheme, bool wit
   workload_survey result;
   auto seen = std::make_unique<endless_cache>();
   auto ahead = with_future ? std::make_shared<future>() : nullptr;
-  std::vector<block_key> keys;
+  row_cut now;
   request row;
   while (rows.next(row)) {
-    std::int64_t filled = blocks_filled(row, scheme);
+    if (result.counted || ahead != nullptr || scheme.chunk_kinds != 0) {
+      now.cut(row, scheme);
+    }
+    std::int64_t filled = now.blocks(row, scheme);
+    std::uint8_t chunk_kinds =
+        scheme.chunk_kinds != 0 ? scheme.chunk_kinds : kind_bit(segment_kind::document);
+    result.chunks += static_cast<std::uint64_t>(
+        std::ranges::count_if(row.segments, [chunk_kinds](const segment& piece) {
+          return (chunk_kinds & kind_bit(piece.kind)) != 0 && piece.tokens > 0;
+        }));
     result.longest_blocks = std::max(result.longest_blocks, filled);
     ++result.requests;
     result.sessions = std::max(result.sessions, row.session.get() + 1);
     result.input_tokens += row.input_tokens;
     if (!result.counted && ahead == nullptr) {
       result.keys += std::max(static_cast<std::uint64_t>(filled), row.blocks.size());
+      result.named_blocks += std::max(static_cast<std::uint64_t>(filled), row.blocks.size());
       continue;
     }
-    std::size_t looked_up = block_keys(row, scheme, keys);
-    result.keys += keys.size();
+    result.keys += now.keys.size();
+    result.named_blocks += now.keys.size();
     if (result.counted) {
-      std::size_t hits = seen->serve(keys, looked_up);
-      result.blocks += looked_up;
+      std::size_t hits = seen->serve(now.keys, now.looked_up);
+      result.blocks += now.looked_up;
       result.hit_blocks += hits;
       result.hit_tokens += std::min<std::int64_t>(
           static_cast<std::int64_t>(hits) * scheme.block_tokens, row.input_tokens - 1);
@@ -160,8 +198,8 @@ workload_survey survey_workload(source& rows, const key_scheme& scheme, bool wit
       }
     }
     if (ahead != nullptr) {
-      keys.resize(looked_up);
-      ahead->add(row.id, keys);
+      now.keys.resize(now.looked_up);
+      ahead->add(row.id, now.keys);
     }
   }
   if (result.counted) {

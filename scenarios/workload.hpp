@@ -35,8 +35,10 @@ struct workload_survey {
   std::uint64_t sessions = 0;       ///< equals requests where the trace has none
   std::uint64_t keys = 0;           ///< different ones; where not `counted`, no fewer than those
   bool counted = true;              ///< few enough different blocks to tell them apart in memory
+  std::uint64_t named_blocks = 0;   ///< with keys, however often
   std::uint64_t blocks = 0;         ///< looked up by prompts, where `counted`
   std::uint64_t hit_blocks = 0;     ///< of these
+  std::uint64_t chunks = 0;         ///< in prompts: of the scheme's kinds, or documents
   std::int64_t longest_blocks = 0;  ///< that the longest request fills
   std::int64_t input_tokens = 0;
   std::int64_t hit_tokens = 0;

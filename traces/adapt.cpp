@@ -62,6 +62,34 @@ class first_rows final : public adaptor {
   session_turns turns_;  // still to come
 };
 
+class laid_out final : public adaptor {
+ public:
+  laid_out(std::unique_ptr<source> inner, const prompt_order& order)
+      : adaptor{std::move(inner)}, order_{order} {}
+
+  bool next(request& out) override {
+    if (!inner_->next(out)) {
+      return false;
+    }
+    std::ranges::stable_sort(out.segments, {}, [this](const segment& piece) {
+      return std::ranges::find(order_, part_of(piece)) - order_.begin();
+    });
+    return true;
+  }
+
+ private:
+  static prompt_part part_of(const segment& piece) {
+    bool is_past =
+        piece.past || piece.kind == segment_kind::history || piece.kind == segment_kind::answer;
+    return piece.kind == segment_kind::system     ? prompt_part::system
+           : is_past                              ? prompt_part::history
+           : piece.kind == segment_kind::question ? prompt_part::question
+                                                  : prompt_part::documents;
+  }
+
+  prompt_order order_;
+};
+
 class fixed_output final : public adaptor {
  public:
   fixed_output(std::unique_ptr<source> inner, token_count output_tokens)
@@ -200,6 +228,32 @@ class faster_time final : public adaptor {
 
 }  // namespace
 
+prompt_order parse_layout(std::string_view text) {
+  constexpr std::string_view names[] = {"system", "history", "documents", "question"};
+  prompt_order order;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    word = word.substr(0, word.find_last_not_of(' ') + 1);
+    auto part = static_cast<prompt_part>(std::ranges::find(names, word) - names);
+    if (word != "" && std::ranges::find(names, word) == std::end(names)) {
+      throw input_error{"workload.layout", unknown_name("part", std::string{word}, names)};
+    }
+    if (word.empty() || std::ranges::find(order, part) != order.end()) {
+      order.clear();
+      break;
+    }
+    order.push_back(part);
+  }
+  if (order.size() != std::size(names)) {
+    throw input_error{"workload.layout",
+                      "must name system, history, documents and question once each, in the order "
+                      "of the prompt, such as \"system, history, documents, question\""};
+  }
+  return order;
+}
+
 std::unique_ptr<source> adapt(const source_opener& open, const adaptation& changes) {
   if (!(changes.speed > 0) || !std::isfinite(changes.speed)) {
     throw input_error{"workload.speed", "must be a number above 0"};
@@ -217,6 +271,9 @@ std::unique_ptr<source> adapt(const source_opener& open, const adaptation& chang
       turns = count_turns(*open(), changes.limit);
     }
     rows = std::make_unique<first_rows>(std::move(rows), changes.limit, std::move(turns));
+  }
+  if (!changes.layout.empty()) {
+    rows = std::make_unique<laid_out>(std::move(rows), changes.layout);
   }
   if (changes.output_tokens > 0) {
     rows = std::make_unique<fixed_output>(std::move(rows), changes.output_tokens);

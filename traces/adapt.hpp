@@ -1,17 +1,29 @@
 // What a scenario may change about a trace on its way in, in this order: the number of rows, the
-// output lengths, arrivals that were rounded to one instant spread over the interval they came
-// from, and the speed of time. Each step is a source around a source; steps not asked for are left
-// out.
+// order of a prompt's parts, the output lengths, arrivals that were rounded to one instant spread
+// over the interval they came from, and the speed of time. Each step is a source around a source;
+// steps not asked for are left out.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "traces/integers.hpp"
 #include "traces/source.hpp"
 
 namespace refrain {
+
+/// The parts of a prompt that have a place in its layout. History is all that earlier turns left.
+enum class prompt_part : std::uint8_t { system, history, documents, question };
+
+/// An order of all four; empty: the trace's own.
+using prompt_order = std::vector<prompt_part>;
+
+/// Reads "system, history, documents, question". Throws input_error naming "workload.layout" unless
+/// each part stands there once.
+prompt_order parse_layout(std::string_view text);
 
 /// The changes; the defaults change nothing.
 struct adaptation {
@@ -23,6 +35,7 @@ struct adaptation {
   sim_time spread{0};
   double speed = 1;        ///< arrivals and think times are divided by it; above 0
   std::uint64_t seed = 0;  ///< of the run; spread draws from its stream "arrival spread"
+  prompt_order layout{};   ///< of prompts given by segments; within a part the order stays
 };
 
 /// Opens one and the same stream of requests, each time from its first row.

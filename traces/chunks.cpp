@@ -14,7 +14,8 @@ void chunk_sequences::begin(std::uint64_t salt) {
   unbroken_ = true;
 }
 
-void chunk_sequences::add(const segment& chunk, std::initializer_list<chunk_counts*> sums) {
+chunk_finding chunk_sequences::add(const segment& chunk,
+                                   std::initializer_list<chunk_counts*> sums) {
   std::uint64_t content = mix64(salt_, chunk.content);
   prefix_ = mix64(prefix_, content);
   bool hit = seen_.contains(content);
@@ -31,6 +32,7 @@ void chunk_sequences::add(const segment& chunk, std::initializer_list<chunk_coun
     sum->hit_tokens += hit ? chunk.tokens.get() : 0;
     sum->prefix_hit_tokens += unbroken_ ? chunk.tokens.get() : 0;
   }
+  return {hit, unbroken_};
 }
 
 void chunk_sequences::end(content_id answer) {

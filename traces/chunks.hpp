@@ -36,13 +36,19 @@ struct chunk_description {
   chunk_counts_by_kind alone;      ///< each kind as if prompts held nothing else
 };
 
+/// Where a chunk was before.
+struct chunk_finding {
+  bool anywhere = false;
+  bool in_prefix = false;
+};
+
 /// Sequences of chunks, as an endless cache remembers them.
 class chunk_sequences {
  public:
   /// Begins the next request under an isolation domain.
   void begin(std::uint64_t salt);
-  /// Counts the next chunk of the request in all of `sums`.
-  void add(const segment& chunk, std::initializer_list<chunk_counts*> sums);
+  /// Counts the next chunk of the request in all of `sums`, and says where it was before.
+  chunk_finding add(const segment& chunk, std::initializer_list<chunk_counts*> sums);
   /// Ends the request; its answer, where it is not 0, is found by later requests.
   void end(content_id answer);
 

@@ -1,6 +1,7 @@
 // Each purpose draws from a stream of its own, so that a change of one setting leaves the others'
 // draws where they were. Content ids are a bijection of (kind, number): never 0, never equal for
-// two kinds. A document that is drawn twice in one turn is replaced by the next less popular one.
+// two kinds. A document that is drawn twice in one turn is replaced by the next less popular one,
+// or drawn anew.
 #include "traces/generator.hpp"
 
 #include <algorithm>
@@ -212,6 +213,9 @@ class generator final : public source {
     const turn& now = turns_[turn_];
     clear_request(out);
     keep_front(history_, now.kept);
+    for (segment& piece : history_) {
+      piece.past = piece.kind != segment_kind::system;
+    }
     history_.insert(history_.end(), now.pieces.begin(), now.pieces.end());
     out.session = session_id{sessions_ - 1};
     out.turn = static_cast<std::uint32_t>(turn_);
@@ -352,10 +356,10 @@ class generator final : public source {
       take_used(taken);
     }
     while (taken.size() < settings_.documents_per_turn) {
-      std::uint32_t document =
-          (documents_.draw(document_choice_) + ranking_start_) % settings_.documents;
+      std::uint32_t document = draw_document();
       while (std::find(taken.begin(), taken.end(), document) != taken.end()) {
-        document = (document + 1) % settings_.documents;
+        document =
+            settings_.redraws_duplicates ? draw_document() : (document + 1) % settings_.documents;
       }
       taken.push_back(document);
     }
@@ -367,6 +371,10 @@ class generator final : public source {
         used_.push_back(document);
       }
     }
+  }
+
+  std::uint32_t draw_document() {
+    return (documents_.draw(document_choice_) + ranking_start_) % settings_.documents;
   }
 
   /// As many of the session's documents as a turn takes, any of them, none twice.

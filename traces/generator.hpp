@@ -49,6 +49,9 @@ struct generator_settings {
   drawn_quantity document_tokens{384, 0.4};
   double document_zipf = 0.9;            ///< popularity of the i-th is i^-this
   std::uint32_t documents_per_turn = 4;  ///< distinct ones, at most `documents`
+  /// A document drawn twice in a turn is drawn anew; else the next less popular one takes its
+  /// place.
+  bool redraws_duplicates = false;
   /// Documents an hour that lose the first place of the ranking to the next and go to its end.
   double document_drift = 0;
   /// Probability that a turn takes its documents from those that its session used before.

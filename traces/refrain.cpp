@@ -2,6 +2,7 @@
 // after a header that says what the rows carry. Strict: a field that the format does not have, or
 // that the header rules out, makes a bad row. Turns are counted from the order of rows; where there
 // are sessions the file is read once more, so that `last_turn` is exact.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -38,8 +39,16 @@ segment_kind kind_named(std::string_view name) {
   throw bad_row{"a segment of unknown kind", std::string{name.substr(0, 40)}};
 }
 
-/// One of "segments": [KIND, CONTENT, TOKENS].
-segment json_segment(json_value& value) {
+std::uint32_t small_number(json_value& value) {
+  std::uint64_t number = json_unsigned(value, "segments");
+  if (number > UINT32_MAX) {
+    throw bad_row{"a version or chunk of a document is not below 2^32", std::to_string(number)};
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+/// One of "segments": [KIND, CONTENT, TOKENS], with versions also [..., DOCUMENT, VERSION, CHUNK].
+segment json_segment(json_value& value, bool versions) {
   simdjson::ondemand::array parts;
   if (value.get_array().get(parts) != simdjson::SUCCESS) {
     throw bad_row{"a segment is not [KIND, CONTENT, TOKENS]"};
@@ -57,16 +66,25 @@ segment json_segment(json_value& value) {
       piece.content = content_id{json_unsigned(part, "segments")};
     } else if (at == 2) {
       piece.tokens = json_tokens(part, "segments", 1);
+    } else if (versions && at == 3) {
+      piece.document = content_id{json_unsigned(part, "segments")};
+    } else if (versions && at == 4) {
+      piece.version = small_number(part);
+    } else if (versions && at == 5) {
+      piece.chunk = small_number(part);
     }
     ++at;
   }
-  if (at != 3) {
+  if (at != 3 && !(versions && at == 6)) {
     throw bad_row{"a segment is not [KIND, CONTENT, TOKENS]"};
+  }
+  if (at == 6 && piece.document == content_id{}) {
+    throw bad_row{"a document is 0, which names none"};
   }
   return piece;
 }
 
-void json_segments(json_value& value, std::vector<segment>& segments) {
+void json_segments(json_value& value, bool versions, std::vector<segment>& segments) {
   simdjson::ondemand::array pieces;
   if (value.get_array().get(pieces) != simdjson::SUCCESS) {
     throw bad_row{"\"segments\" is not an array"};
@@ -76,8 +94,14 @@ void json_segments(json_value& value, std::vector<segment>& segments) {
     if (element.get(piece) != simdjson::SUCCESS) {
       throw bad_row{"not JSON", "inside \"segments\""};
     }
-    segments.push_back(json_segment(piece));
+    segments.push_back(json_segment(piece, versions));
   }
+  // What stands before the last answer, and is no system prompt, is of earlier turns.
+  auto last_answer = std::find_if(segments.rbegin(), segments.rend(), [](const segment& piece) {
+    return piece.kind == segment_kind::answer;
+  });
+  std::for_each(last_answer, segments.rend(),
+                [](segment& piece) { piece.past = piece.kind != segment_kind::system; });
 }
 
 class refrain_lines final : public json_lines_source {
@@ -173,6 +197,7 @@ class refrain_lines final : public json_lines_source {
     for (auto [known, flag] : {std::pair{"chains", &info_.has_chains},
                                {"content", &info_.has_content},
                                {"sessions", &info_.has_sessions},
+                               {"versions", &info_.has_versions},
                                {"lengths", &info_.has_lengths},
                                {"measured", &info_.has_measured},
                                {"sizes", &info_.has_sizes}}) {
@@ -224,7 +249,7 @@ class refrain_lines final : public json_lines_source {
       } else if (name == "blocks" && !std::exchange(row.has_blocks, true)) {
         json_keys(value, name, out.blocks);
       } else if (name == "segments" && !std::exchange(row.has_segments, true)) {
-        json_segments(value, out.segments);
+        json_segments(value, info_.has_versions, out.segments);
       } else {
         read_rare_field(name, value, row);
       }

@@ -23,6 +23,10 @@ struct segment {
   content_id content;
   token_count tokens;
   segment_kind kind;
+  bool past = false;          ///< belongs to an earlier turn of the conversation
+  std::uint32_t version = 0;  ///< of the document, as the prompt quotes it
+  content_id document{};      ///< the document that this is a chunk of; 0: named by its content
+  std::uint32_t chunk = 0;    ///< which chunk of that document
 };
 
 /// Times of a measured run, relative to the request's arrival.

@@ -13,6 +13,7 @@
 
 #include "traces/error.hpp"
 #include "traces/request.hpp"
+#include "traces/texts.hpp"
 
 namespace refrain {
 
@@ -21,12 +22,14 @@ struct trace_info {
   std::string format{};
   /// Tokens per block id; 0 where the trace has none.
   token_count block_tokens{};
-  bool has_lengths = true;    ///< rows carry input and output tokens
-  bool has_chains = false;    ///< rows carry block ids of a prefix chain
-  bool has_content = false;   ///< rows carry segments
-  bool has_sessions = false;  ///< rows of one conversation can be told
-  bool has_measured = false;  ///< rows carry measured times
-  bool has_sizes = false;     ///< rows are accesses of sized objects
+  bool has_lengths = true;                    ///< rows carry input and output tokens
+  bool has_chains = false;                    ///< rows carry block ids of a prefix chain
+  bool has_content = false;                   ///< rows carry segments
+  bool has_sessions = false;                  ///< rows of one conversation can be told
+  bool has_measured = false;                  ///< rows carry measured times
+  bool has_sizes = false;                     ///< rows are accesses of sized objects
+  bool has_versions = false;                  ///< segments name documents and their versions
+  std::shared_ptr<const text_table> texts{};  ///< what texts are like, where that is known
   std::string id_scope{};  ///< within what an id means the same content: "trace", "session", "none"
   /// How far an arrival may lie before the one of an earlier row (spread arrivals only).
   sim_time disorder{0};

@@ -86,13 +86,18 @@ void append_blocks(std::string& text, const std::vector<block_key>& blocks) {
   text.back() = ']';
 }
 
-void append_segments(std::string& text, const std::vector<segment>& segments) {
+void append_segments(std::string& text, const std::vector<segment>& segments, bool versions) {
   text += ",\"segments\":[";
   for (const segment& piece : segments) {
     text += "[\"";
     text += segment_kind_name(piece.kind);
     text += "\"," + std::to_string(piece.content.get()) + ",";
-    text += std::to_string(piece.tokens.get()) + "],";
+    text += std::to_string(piece.tokens.get());
+    if (versions && piece.document != content_id{}) {
+      text += "," + std::to_string(piece.document.get()) + "," + std::to_string(piece.version) +
+              "," + std::to_string(piece.chunk);
+    }
+    text += "],";
   }
   text.back() = ']';
 }
@@ -111,6 +116,7 @@ header   format        "refrain"
          chains        rows carry block ids of prefix chains [false]
          content       rows carry segments [false]
          sessions      rows name their session [false]
+         versions      segments may name a chunk of a document and its version [false]
          lengths       rows carry token counts [true]
          measured      rows carry times of a measured run [false]
          sizes         rows are accesses of sized objects: one id in blocks, and size [false]
@@ -126,7 +132,9 @@ request  arrival_ns    when it is sent, whole nanoseconds since the start of the
          blocks        [ID, ...], first block first; 0 to 2^64 - 1 [none]
          segments      [[KIND, CONTENT, TOKENS], ...]: the prompt by content; KIND is "system",
                        "history", "document", "question", "answer" or "web"; equal CONTENT
-                       (0 to 2^64 - 1) means equal tokens; together at most input [none]
+                       (0 to 2^64 - 1) means equal tokens; together at most input. With versions
+                       [KIND, CONTENT, TOKENS, DOCUMENT, VERSION, CHUNK], too: DOCUMENT is 1 to
+                       2^64 - 1 and stays, VERSION and CHUNK are below 2^32 [none]
          answer        content of the answer, where a later prompt contains it [0: none does]
          salt          isolation domain: different salts share nothing [0]
          size          of the object, 1 to 2^32 - 1 [1]
@@ -153,6 +161,9 @@ void append_header(std::string& text, const trace_info& info) {
                             {"sizes", info.has_sizes}}) {
     text += std::string{",\""} + name + "\":" + (flag ? "true" : "false");
   }
+  if (info.has_versions) {
+    text += ",\"versions\":true";
+  }
   append_time(text, "disorder_ns", info.disorder);
   text += "}\n";
 }
@@ -173,7 +184,7 @@ void append_row(std::string& text, const trace_info& info, const request& row) {
     append_blocks(text, row.blocks);
   }
   if (!row.segments.empty()) {
-    append_segments(text, row.segments);
+    append_segments(text, row.segments, info.has_versions);
   }
   if (row.answer != content_id{}) {
     append(text, "answer", row.answer);

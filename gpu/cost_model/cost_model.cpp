@@ -92,6 +92,8 @@ cost_model::cost_model(const hardware_profile& profile, const model_shape& model
   decode_launch_s_ = decode.launch_s;
   decode_sequence_s_ = decode.s_per_sequence_head * heads;
   decode_key_s_ = element * size * 2 * kv_heads / decode.bandwidth_bytes_per_s;
+  rotate_launch_s_ = elementwise.launch_s;
+  rotate_s_ = element * size * 2 * kv_heads / elementwise.bandwidth_bytes_per_s;
 }
 
 sim_time cost_model::iteration(const batch& work) {
@@ -104,7 +106,7 @@ sim_time cost_model::iteration(const batch& work) {
   }
   auto tokens = static_cast<double>(new_tokens);
   double sequences = static_cast<double>(work.prefill.size()) + static_cast<double>(work.decodes);
-  double seconds = total_s(tokens, sequences, prefill_attention_s(work, tokens));
+  double seconds = total_s(tokens, sequences, prefill_attention_s(work, tokens)) + blend_s(work);
   return sim_time{std::llrint(seconds * 1e9)};
 }
 
@@ -138,14 +140,28 @@ double cost_model::prefill_attention_s(const batch& work, double tokens) const {
     // Causal: a new token sees half of the new ones on average; a tile is computed whole.
     double rows = std::ceil(fresh / tile_rows) * tile_rows;
     pairs += rows * (cached + (fresh + 1) / 2 + prefill_.tile_fixed_keys);
-    keys += cached + fresh;
-    longest = std::max(longest, cached + fresh);
+    double read = cached + fresh + static_cast<double>(chunk.other_keys.get());
+    keys += read;
+    longest = std::max(longest, read);
   }
   pairs += prefill_.mixed_rows * (static_cast<double>(work.decode_context) +
                                   prefill_.tile_fixed_keys * static_cast<double>(work.decodes));
   return prefill_.launch_s + smooth(pairs * prefill_pair_s_, longest * prefill_.sweep_s_per_key,
                                     tokens * prefill_query_s_ + keys * prefill_key_s_,
                                     prefill_.sharpness);
+}
+
+/// What reusing chunks costs besides the tokens that are computed again: keys are rotated in every
+/// layer, and where the first layer tells which tokens those are, it computes the whole chunk.
+double cost_model::blend_s(const batch& work) const {
+  double rotated = 0;
+  double looked_at = 0;
+  for (const prefill_chunk& chunk : work.prefill) {
+    rotated += static_cast<double>(chunk.rotated_tokens.get());
+    looked_at += static_cast<double>(chunk.first_layer_tokens.get());
+  }
+  double seconds = rotated > 0 ? layers_ * (rotate_launch_s_ + rotate_s_ * rotated) : 0;
+  return seconds + (looked_at > 0 ? layer_s(looked_at, 0) : 0);
 }
 
 double cost_model::layer_s(double tokens, double attention_s) const {

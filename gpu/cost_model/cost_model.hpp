@@ -41,6 +41,7 @@ class cost_model final : public engine {
   double layer_s(double tokens, double attention_s) const;
   double prefill_attention_s(const batch& work, double tokens) const;
   double total_s(double tokens, double sequences, double attention_s) const;
+  double blend_s(const batch& work) const;
 
   gemm_numbers gemm_;
   prefill_attention_numbers prefill_;
@@ -56,6 +57,8 @@ class cost_model final : public engine {
   double decode_launch_s_;
   double decode_sequence_s_;  ///< per decoding sequence of a decode-only batch
   double decode_key_s_;       ///< per key of a decode-only batch
+  double rotate_launch_s_;    ///< rotating keys in one layer, whatever their number
+  double rotate_s_;           ///< reading, rotating and writing one token's keys in one layer
 };
 
 }  // namespace refrain

@@ -1,0 +1,204 @@
+#include "actors/composer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ranges>
+
+#include "traces/random.hpp"
+
+namespace refrain {
+
+namespace {
+
+/// Marks know where their segments end in the prompt.
+void place(const request& row, std::vector<seen_mark>& seen) {
+  token_count at;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    at = std::min(at + row.segments[i].tokens, row.input_tokens);
+    seen[i].end = at;
+  }
+}
+
+}  // namespace
+
+composer::composer(const contender_plan& plan, std::shared_ptr<const text_table> texts)
+    : plan_{plan},
+      texts_{texts},
+      needs_{needs_of_reuse(plan.reuse.name, plan.reuse.values)},
+      policy_{
+          registry<reuse_entry>::find(plan.reuse.name, "policies.reuse").make(plan.reuse.values)} {}
+
+prompt composer::compose(request& row, std::vector<seen_mark> seen, sim_time now) {
+  if (needs_.orders) {
+    order_documents(row, seen);
+  }
+  prompt what{row.id, row.session, row.input_tokens, row.output_tokens, {}, false, row.last_turn};
+  place(row, seen);
+  what.seen = std::move(seen);
+  if (needs_.chunk_kinds == 0 || !row.blocks.empty()) {
+    cut_evenly(row, what);
+    return what;
+  }
+  auto layout = std::make_shared<prompt_layout>();
+  chunk_keys(row, plan_.keys, what.keys, *layout);
+  if (needs_.versions) {
+    check_versions(row, now, *layout);
+  }
+  if (needs_.neighbours) {
+    find_neighbours(row, *layout);
+  }
+  what.layout = std::move(layout);
+  return what;
+}
+
+// Documents of this turn that stand side by side; those of earlier turns stand as they were sent.
+void composer::order_documents(request& row, std::vector<seen_mark>& seen) {
+  auto is_free = [](const segment& piece) {
+    return piece.kind == segment_kind::document && !piece.past;
+  };
+  std::vector<segment> before_order = row.segments;
+  restore_history(row);
+  std::uint64_t before = row.salt;
+  for (auto at = row.segments.begin(); at != row.segments.end();) {
+    auto end = std::find_if_not(at, row.segments.end(), is_free);
+    if (end != at) {
+      policy_->order({at, end}, before);
+    } else {
+      ++end;
+    }
+    for (; at != end; ++at) {
+      before = mix64(before, at->content);
+    }
+  }
+  if (row.last_turn) {
+    sent_.erase(row.session);
+  } else {
+    sent_[row.session] = row.segments;
+  }
+  if (!seen.empty()) {
+    std::vector<seen_mark> moved;
+    for (const segment& piece : row.segments) {
+      auto from = std::ranges::find(before_order, piece.content, &segment::content);
+      moved.push_back(seen[static_cast<std::size_t>(from - before_order.begin())]);
+    }
+    seen = std::move(moved);
+  }
+}
+
+// As far as the history is what was sent: the same pieces of documents in another order.
+void composer::restore_history(request& row) {
+  auto found = sent_.find(row.session);
+  if (found == sent_.end()) {
+    return;
+  }
+  const std::vector<segment>& sent = found->second;
+  auto same = [](const segment& a, const segment& b) {
+    return a.content == b.content && a.tokens == b.tokens;
+  };
+  std::size_t most = std::min(sent.size(), row.segments.size());
+  for (std::size_t at = 0; at < most;) {
+    std::size_t end = at;
+    while (end < most && row.segments[end].past &&
+           row.segments[end].kind == segment_kind::document) {
+      ++end;
+    }
+    auto mine = row.segments.begin() + static_cast<std::ptrdiff_t>(at);
+    auto theirs = sent.begin() + static_cast<std::ptrdiff_t>(at);
+    auto count = static_cast<std::ptrdiff_t>(end - at);
+    if (count > 1 && std::is_permutation(mine, mine + count, theirs, theirs + count, same)) {
+      std::copy(theirs, theirs + count, mine);
+      std::for_each(mine, mine + count, [](segment& piece) { piece.past = true; });
+    }
+    at = std::max(end, at + 1);
+  }
+}
+
+void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
+                         chunk_place& place, prompt_layout& layout) const {
+  chunk_donor donor{.first_key = static_cast<std::uint32_t>(layout.donor_keys.size()),
+                    .stale = stale};
+  append_chunk_keys(chunk_root(salt, other), tokens, plan_.keys.block_tokens, layout.donor_keys);
+  donor.end_key = static_cast<std::uint32_t>(layout.donor_keys.size());
+  place.donors.push_back(donor);
+}
+
+// A chunk whose document the cache takes to be as it was is looked up as it was: then it is stale,
+// and its blocks are taken to be as long.
+void composer::check_versions(const request& row, sim_time now, prompt_layout& layout) {
+  for (chunk_place& place : layout.chunks) {
+    segment piece = row.segments[place.segment];
+    if (piece.document == content_id{}) {
+      continue;
+    }
+    auto version = policy_->version_of({piece.document, piece.version, now});
+    place.looked_up = version.has_value();
+    if (version && *version != piece.version) {
+      piece.version = *version;
+      add_donor(piece, place.end - place.begin, row.salt, true, place, layout);
+    }
+  }
+}
+
+// Texts of the same isolation domain that were there before, the most similar ones first.
+void composer::find_neighbours(const request& row, prompt_layout& layout) {
+  struct likely {
+    text_likeness likeness;
+    const known_text* text;
+  };
+  for (chunk_place& place : layout.chunks) {
+    const segment& piece = row.segments[place.segment];
+    known_texts& known = known_[row.salt];
+    std::vector<likely> alike;
+    auto consider = [&](const known_text& other) {
+      text_likeness likeness = likeness_of(piece.content, other.piece.content);
+      if (other.piece.content != piece.content && policy_->accepts(likeness)) {
+        alike.push_back({likeness, &other});
+      }
+    };
+    if (auto few = texts_->candidates(piece.content)) {
+      for (content_id content : *few) {
+        if (auto at = known.place_of.find(content); at != known.place_of.end()) {
+          consider(known.texts[at->second]);
+        }
+      }
+    } else {
+      std::ranges::for_each(known.texts, consider);
+    }
+    std::ranges::stable_sort(alike, [](const likely& a, const likely& b) {
+      return !std::isnan(a.likeness.cosine) && !(b.likeness.cosine >= a.likeness.cosine);
+    });
+    for (const likely& other : alike | std::views::take(donors_max)) {
+      add_donor(other.text->piece, other.text->tokens, row.salt, false, place, layout);
+    }
+  }
+  for (const chunk_place& place : layout.chunks) {
+    known_texts& known = known_[row.salt];
+    const segment& piece = row.segments[place.segment];
+    if (known.place_of.emplace(piece.content, known.texts.size()).second) {
+      known.texts.push_back({piece, place.end - place.begin});
+    }
+  }
+}
+
+// The edit distance takes long, so it is left out where the policy accepts the texts without.
+text_likeness composer::likeness_of(content_id a, content_id b) const {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  std::span<const std::uint32_t> tokens = texts_->tokens(a);
+  std::span<const std::uint32_t> others = texts_->tokens(b);
+  text_likeness likeness{.cosine = cosine_of(texts_->embedding(a), texts_->embedding(b)),
+                         .levenshtein = unknown,
+                         .same_tokens = !tokens.empty() && std::ranges::equal(tokens, others)};
+  if (!policy_->accepts(likeness)) {
+    likeness.levenshtein = levenshtein_ratio(tokens, others);
+  }
+  return likeness;
+}
+
+void composer::cut_evenly(const request& row, prompt& into) const {
+  block_keys(row, plan_.keys, into.keys);
+  auto keyed = static_cast<std::int64_t>(into.keys.size()) * plan_.keys.block_tokens;
+  into.short_last_block = row.answer == content_id{} && keyed > row.input_tokens;
+}
+
+}  // namespace refrain

@@ -1,0 +1,108 @@
+// What the executor loads for a prompt whose chunks are reused wherever they stand: all blocks of
+// its leading run and of the chunks that the policy takes, from the nearest tier that holds them,
+// or none where computing is expected to be faster. The request waits outside of the batch until
+// all have come.
+#include <algorithm>
+#include <caf/all.hpp>
+
+#include "actors/executor.hpp"
+
+namespace refrain {
+
+namespace {
+
+/// Calls use(place) for each block of the prompt's own that the match takes.
+template <class Use>
+void for_each_block(const kv_match& found, Use&& use) {
+  for (std::int64_t i = 0; i < found.blocks; ++i) {
+    use(static_cast<std::uint32_t>(i));
+  }
+  for (const reused_span& span : found.spans) {
+    for (std::uint32_t i = span.first_block; i < span.end_block && span.donor_key < 0; ++i) {
+      use(i);
+    }
+  }
+}
+
+}  // namespace
+
+// How long the prompt would take by itself with what is found.
+sim_time executor::compute_time(const kv_match& found, token_count total) {
+  batch alone;
+  alone.prefill.push_back(chunk_of(found.spans, found.tokens, total));
+  return engine_.iteration(alone);
+}
+
+void executor::decide_chunks(live_request& r) {
+  const std::vector<offer_blocks>& offers = questions_.at(r.kv.id).offers;
+  std::vector<std::uint8_t> below(r.kv.keys.size());
+  for (std::size_t i = 0; i < below.size(); ++i) {
+    for (std::size_t tier = 0; tier < offers.size() && below[i] == 0; ++tier) {
+      below[i] = offers[tier].held[i] ? mark_of(context_.plan.tiers[tier].kind) : 0;
+    }
+  }
+  kv_match here = kv_.match(r.kv, r.total());
+  kv_match all = kv_.match_chunks(r.kv, r.total(), below);
+  load_choice choice{here, std::vector<std::uint8_t>(below.size()), {}};
+  choice.wanted.resize(offers.size());
+  bool always = false;
+  bool any = false;
+  for_each_block(all, [&](std::uint32_t i) {
+    for (std::size_t tier = 0; tier < offers.size() && !kv_.is_visible(r.kv, i); ++tier) {
+      if (offers[tier].held[i]) {
+        choice.wanted[tier].push_back(i);
+        choice.tier_of[i] = below[i];
+        always = always || context_.plan.tiers[tier].loading == tier_load::always;
+        any = true;
+        break;
+      }
+    }
+  });
+  bool loads = any && (always || r.load.wants_room ||
+                       load_time(choice, offers, 0) + compute_time(all, r.total()) <
+                           compute_time(here, r.total()));
+  token_count leading = all.tokens;
+  all.blocks = here.blocks;
+  all.tokens = here.tokens;
+  r.load.wants_room = loads && !kv_.admit(r.kv, all, leading, context_.time.now());
+  if (r.load.wants_room) {
+    loads = false;
+    r.load.asked_blocks = -1;  // it asks again when it is next
+  }
+  if (loads) {
+    all.tokens = leading;
+    begin_chunk_load(r, all, choice.wanted);
+    r.load.tier_of = std::move(choice.tier_of);
+  } else {
+    r.load.declined = std::move(choice.tier_of);
+    choice.wanted.assign(offers.size(), {});
+  }
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    auto blocks = static_cast<std::int64_t>(choice.wanted[i].size());
+    r.result.loaded_bytes += byte_count{blocks * context_.plan.block_bytes()};
+    send(tiers_[i], load_blocks{r.kv.id, r.load.attempt, index_, std::move(choice.wanted[i])});
+  }
+}
+
+void executor::begin_chunk_load(live_request& r, const kv_match& all,
+                                const std::vector<std::vector<std::uint32_t>>& wanted) {
+  kv_load& load = r.load;
+  ++load.attempt;
+  load.under_way = load.open = true;
+  load.usable = sim_time::max();
+  load.end = sim_time{0};
+  load.transfers.clear();
+  load.unheard = 0;
+  load.from = token_count{0};
+  load.to = all.tokens;
+  for (const std::vector<std::uint32_t>& blocks : wanted) {
+    load.unheard += blocks.empty() ? 0 : 1;
+    load.transfers.push_back({blocks, {}});
+    kv_.expect(r.kv, blocks);
+  }
+  if (planned_ > 0) {
+    shorten_window();
+  }
+}
+
+}  // namespace refrain
