@@ -133,6 +133,14 @@ void attribute_losses(live_request& r, const kv_manager& kv, const block_history
     bool hopeless = cause == lost_cause::never_seen && i < r.kv.keys.size();
     r.causes[i] = cause = hopeless ? cause : cause_of(r, kv, history, i, cause);
   }
+  // A chunk that was found up to the prompt's last token.
+  bool cut_short = r.kv.planned && !r.kv.planned->empty() &&
+                   r.kv.planned->back().end == r.kv.input_tokens - 1 &&
+                   r.kv.layout->chunks.back().end == r.kv.input_tokens;
+  bool in_span = cut_short && r.causes.back() == lost_cause::blended;
+  if (cut_short && !in_span) {
+    r.causes.back() = lost_cause::last_token;
+  }
   for (std::size_t i = 0; i < r.causes.size(); ++i) {
     token_count end = std::min(kv.full_end_of(r.kv, i), r.kv.input_tokens);
     if (end > at) {
@@ -143,8 +151,7 @@ void attribute_losses(live_request& r, const kv_manager& kv, const block_history
   if (!r.seen.empty()) {
     count_seen(r, kv, leading);
   }
-  if (r.kv.planned && !r.kv.planned->empty() && r.kv.planned->back().end == r.kv.input_tokens - 1 &&
-      r.causes.back() == lost_cause::blended) {
+  if (in_span) {
     r.result.lost[static_cast<std::size_t>(lost_cause::blended)] -= token_count{1};
     ++r.result.lost[static_cast<std::size_t>(lost_cause::last_token)];
     if (!r.seen.empty() && r.seen.back().anywhere) {

@@ -62,6 +62,7 @@ void executor::decide_chunks(live_request& r) {
                        load_time(choice, offers, 0) + compute_time(all, r.total()) <
                            compute_time(here, r.total()));
   token_count leading = all.tokens;
+  all.to_come = all.blocks - here.blocks;
   all.blocks = here.blocks;
   all.tokens = here.tokens;
   r.load.wants_room = loads && !kv_.admit(r.kv, all, leading, context_.time.now());
@@ -73,6 +74,7 @@ void executor::decide_chunks(live_request& r) {
     all.tokens = leading;
     begin_chunk_load(r, all, choice.wanted);
     r.load.tier_of = std::move(choice.tier_of);
+    r.load.declined.clear();
   } else {
     r.load.declined = std::move(choice.tier_of);
     choice.wanted.assign(offers.size(), {});

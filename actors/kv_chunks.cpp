@@ -10,11 +10,10 @@
 
 namespace refrain {
 
-// Whether a resident block is used as it is: all blocks of a chain are, those of a chunk only where
-// the plan says so. What the request itself computes of a chunk is its own, since it is computed
-// behind other text.
+// Whether a resident block is used as it is. Where chunks are reused, it is only where the plan
+// says so: what the request itself computes of a chunk is computed behind other text, and its own.
 bool kv_manager::is_taken(const sequence& s, std::size_t index) const {
-  if (!is_chunk(s, index) || index < s.found) {
+  if (!s.layout || index < s.leading) {
     return true;
   }
   return std::ranges::any_of(s.spans, [index](const reused_span& span) {
@@ -25,7 +24,8 @@ bool kv_manager::is_taken(const sequence& s, std::size_t index) const {
 bool kv_manager::is_exact_here(const sequence& s, std::size_t index) const {
   slot_id slot = visible_slot(s, index);
   const chunk_place* chunk = slot == no_slot ? nullptr : s.layout->chunk_at(index);
-  return slot != no_slot && (chunk == nullptr || context_[slot] == chunk->context);
+  return slot != no_slot &&
+         (chunk == nullptr || (chunk->looked_up && context_[slot] == chunk->context));
 }
 
 kv_match kv_manager::match_chunks(const sequence& s, token_count total,
@@ -53,10 +53,19 @@ kv_match kv_manager::match_chunks(const sequence& s, token_count total,
   }
   found.tokens = std::min(found.tokens, token_count{total - 1});
   for (const chunk_place& place : s.layout->chunks) {
-    if (place.first_block < found.blocks || !place.looked_up) {
+    if (place.end_block <= found.blocks || !place.looked_up) {
       continue;
     }
-    if (auto span = best_span(s, place, total, below)) {
+    std::optional<reused_span> span;
+    if (place.first_block < found.blocks) {
+      chunk_place rest = place;  // of a chunk in which the leading run ends
+      rest.first_block = static_cast<std::uint32_t>(found.blocks);
+      rest.begin = found.tokens;
+      span = span_of(s, rest, nullptr, total, below);
+    } else {
+      span = best_span(s, place, total, below);
+    }
+    if (span) {
       found.spans.push_back(*span);
     }
   }

@@ -70,6 +70,7 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim
     }
   }
   s.filled = s.found = hits;
+  s.leading = static_cast<std::size_t>(found.blocks + found.to_come);
   s.spans = found.spans;
   s.exact = s.spans.empty() ? SIZE_MAX : s.spans.front().first_block;
   hold_spans(s);

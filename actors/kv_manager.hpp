@@ -93,7 +93,8 @@ struct sequence {
   std::size_t filled = 0;          ///< leading blocks that an ended iteration has filled
   std::size_t found = 0;           ///< leading blocks that were there when it was admitted
   std::shared_ptr<const prompt_layout> layout;  ///< null: the prompt is cut evenly
-  reused_spans spans;  ///< chunks taken behind the leading run, since it was last admitted
+  std::size_t leading = 0;  ///< with a layout: leading blocks found or to be loaded, likewise
+  reused_spans spans;       ///< chunks taken behind the leading run, since it was last admitted
   std::size_t exact = SIZE_MAX;         ///< blocks from here on see KV of other contexts
   std::optional<reused_spans> planned;  ///< the spans that were counted as hits, once they were
   std::optional<std::size_t> storable;  ///< leading blocks that the admission policy lets in
@@ -108,6 +109,7 @@ struct kv_match {
   token_count
       pending_tokens;    ///< tokens of the blocks right behind that another request is computing
   reused_spans spans{};  ///< chunks found behind them
+  std::int64_t to_come = 0;  ///< leading blocks behind the found ones that are to be loaded
 
   /// Blocks in all.
   std::int64_t all_blocks() const {

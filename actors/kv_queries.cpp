@@ -43,7 +43,8 @@ block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
     if (s.blocks[index].slot != no_slot) {
       return block_state::absent;
     }
-    return slot == no_slot ? block_state::unshared : block_state::pending;
+    bool is_pending = slot != no_slot && content_[slot] != content::filled;
+    return is_pending ? block_state::pending : block_state::unshared;
   }
   if (slot == no_slot) {
     return block_state::absent;

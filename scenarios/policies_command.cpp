@@ -6,6 +6,7 @@
 
 #include "policies/admission.hpp"
 #include "policies/eviction.hpp"
+#include "policies/reuse.hpp"
 #include "policies/routing.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
@@ -29,6 +30,11 @@ named_needs needs_named(const admission_needs& needs) {
 named_needs needs_named(const routing_needs& needs) {
   return {{needs.matches, "matches"}, {needs.progress, "progress"}, {needs.sessions, "sessions"}};
 }
+named_needs needs_named(const reuse_needs& needs) {
+  return {{needs.chunk_kinds != 0 || needs.orders, "documents"},
+          {needs.versions, "versions"},
+          {needs.neighbours, "texts"}};
+}
 
 /// What a policy must be given, as words.
 std::vector<std::string> needs_of(const policy_info& info) {
@@ -41,6 +47,9 @@ std::vector<std::string> needs_of(const policy_info& info) {
     all = needs_named(registry<admission_entry>::find(info.name, "").needs(standard));
   } else if (info.kind == routing_entry::kind) {
     all = needs_named(registry<routing_entry>::find(info.name, "").needs);
+  } else if (info.kind == reuse_entry::kind) {
+    parameters standard{info.parameters, {}, std::string{info.name}};
+    all = needs_named(needs_of_reuse(info.name, standard));
   }
   std::vector<std::string> words;
   for (auto [needed, word] : all) {

@@ -12,7 +12,10 @@ namespace {
 using testing::quick_run;
 using testing::small_plan;
 using testing::small_workload;
-using enum segment_kind;
+
+constexpr auto document = segment_kind::document;
+constexpr auto question = segment_kind::question;
+constexpr auto web = segment_kind::web;
 
 segment piece(segment_kind kind, std::uint64_t content, std::int64_t tokens) {
   return {content_id{content}, token_count{tokens}, kind};
@@ -40,7 +43,7 @@ small_workload random_documents(std::uint64_t seed, std::uint64_t count, double 
   small_workload w;
   double now = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    std::vector<segment> pieces{piece(system, 1 + draws.below(2), 9)};
+    std::vector<segment> pieces{piece(segment_kind::system, 1 + draws.below(2), 9)};
     for (std::uint64_t k = draws.below(6); k > 0; --k) {
       std::uint64_t which = draws.below(12);
       pieces.push_back(piece(draws.below(9) == 0 ? web : document, 10 + which,
@@ -65,11 +68,16 @@ contender_plan plan_of(const std::string& reuse, const given_parameters& given,
   return p;
 }
 
-tier_plan host(const contender_plan& above, std::int64_t blocks) {
-  tier_plan t{.kind = tier_kind::host, .name = "host"};
+tier_plan tier_below(const contender_plan& above, std::int64_t blocks,
+                     const std::string& name = "host") {
+  tier_plan t{.kind = name == "host"   ? tier_kind::host
+                      : name == "nvme" ? tier_kind::nvme
+                                       : tier_kind::remote,
+              .name = name};
   t.capacity = byte_count{blocks * above.block_bytes()};
   t.load.bytes_per_s = t.store.bytes_per_s = 50e9;
-  t.own_links = true;
+  t.own_links = name == "host";
+  t.per_node = name != "remote";
   t.loading = tier_load::always;
   t.eviction = testing::choose<eviction_entry>("lru");
   return t;
@@ -85,10 +93,6 @@ std::vector<answer> answers(const small_workload& w, const contender_plan& p, bo
     by_id[row.id] = std::move(row.result);
   }
   return by_id;
-}
-
-std::int64_t lost(const answer& a, lost_cause cause) {
-  return a.lost[static_cast<std::size_t>(cause)];
 }
 
 void expect_books_to_balance(const small_workload& w, const std::vector<answer>& all) {
@@ -131,7 +135,7 @@ TEST(chunk_runs, balance_their_books_in_pools_of_any_size) {
     const char* evictions[] = {"lru", "infinite", "look_ahead_lru", "fifo"};
     p.eviction = testing::choose<eviction_entry>(evictions[seed % 4]);
     if (seed % 2 == 0) {
-      p.tiers.push_back(host(p, 200));
+      p.tiers.push_back(tier_below(p, 200));
     }
     std::vector<answer> all = answers(w, p, false, true);
     expect_books_to_balance(w, all);
@@ -152,7 +156,7 @@ TEST(chunk_runs, balance_their_books_in_pools_of_any_size) {
 TEST(chunk_runs, at_ratio_one_are_runs_without_reuse) {
   small_workload w = random_documents(3, 60, 0.01);
   contender_plan p = plan_of("chunk", {{"r", "1"}, {"exact_prefix", "false"}});
-  p.tiers.push_back(host(p, 4000));
+  p.tiers.push_back(tier_below(p, 4000));
   workload_plan serial = w.plan();
   serial.serial = true;
   EXPECT_TRUE(testing::same_times(quick_run(serial, p), quick_run(serial, plan_of("none", {}))));
@@ -162,14 +166,20 @@ TEST(chunk_runs, at_ratio_one_are_runs_without_reuse) {
 }
 
 TEST(chunk_runs, compute_more_and_take_longer_the_larger_the_ratio) {
-  small_workload w = random_documents(4, 60, 0.01);
+  small_workload w;
+  for (std::uint64_t i = 0; i < 24; ++i) {
+    ask(w, {piece(document, 2 + i % 3, 300), piece(document, 5 + i % 4, 200),
+            piece(document, 9 + i % 5, 100), piece(question, 100 + i, 20)});
+  }
   std::int64_t computed_before = 0;
   std::int64_t time_before = 0;
   for (const char* ratio : {"0", "0.15", "0.5", "1"}) {
     SCOPED_TRACE(ratio);
+    contender_plan p = plan_of("chunk", {{"r", ratio}});
+    p.batching = testing::choose<batching_entry>("fcfs");
     std::int64_t computed = 0;
     std::int64_t time = 0;
-    for (const answer& a : answers(w, plan_of("chunk", {{"r", ratio}}), true)) {
+    for (const answer& a : answers(w, p, true)) {
       computed += a.computed_tokens;
       time += (a.first_token - a.arrived).count();
     }
@@ -194,12 +204,12 @@ TEST(chunk_runs, find_all_chunks_that_were_seen_anywhere) {
 
 TEST(chunk_runs, take_what_was_computed_behind_the_same_text_as_exact_and_all_else_as_blended) {
   small_workload w;
-  std::vector<segment> first{piece(system, 1, 8), piece(document, 2, 10), piece(document, 3, 10),
-                             piece(question, 4, 8)};
+  std::vector<segment> first{piece(segment_kind::system, 1, 8), piece(document, 2, 10),
+                             piece(document, 3, 10), piece(question, 4, 8)};
   ask(w, first);
   ask(w, first);
-  ask(w,
-      {piece(system, 1, 8), piece(document, 3, 10), piece(document, 2, 10), piece(question, 4, 8)});
+  ask(w, {piece(segment_kind::system, 1, 8), piece(document, 3, 10), piece(document, 2, 10),
+          piece(question, 4, 8)});
   ask(w, first);
   std::vector<answer> a = answers(w, plan_of("chunk", {{"r", "0"}}));
   EXPECT_EQ(a[1].hit_tokens, 35);
@@ -250,8 +260,9 @@ TEST(salts, keep_tenants_apart_and_equal_ones_together_in_every_tier_and_kind_of
   for (const sharing& how : {sharing{"prefix", {}}, sharing{"reorder", {}}, sharing{"chunk", {}},
                              sharing{"chunk", {{"chunks", "all"}}}, sharing{"versioned", {}},
                              sharing{"similar", {{"min_hit_rate", "0"}}}}) {
-    for (bool lower : {false, true}) {
-      SCOPED_TRACE(how.reuse + (lower ? " from the host" : " on the GPU"));
+    for (const char* where : {"", "host", "nvme", "remote"}) {
+      SCOPED_TRACE(how.reuse + " " + where);
+      bool lower = *where != '\0';
       for (std::uint64_t other : {5, 6}) {
         small_workload w;
         ask(w, {piece(document, 2, 160), piece(question, 4, 8)}, 5);
@@ -263,12 +274,16 @@ TEST(salts, keep_tenants_apart_and_equal_ones_together_in_every_tier_and_kind_of
         w.info.texts = texts;
         contender_plan p = plan_of(how.reuse, how.given, 100);
         if (lower) {
-          p.tiers.push_back(host(p, 1000));
+          p.tiers.push_back(tier_below(p, 1000, where));
         }
         answer last = answers(w, p).back();
         EXPECT_EQ(last.hit_tokens > 0, other == 5);
         EXPECT_EQ(last.approximate_tokens > 0, other == 5 && similar);
-        EXPECT_EQ(last.tier_hit_tokens[0] > 0, other == 5 && lower);
+        token_count loaded;
+        for (token_count tokens : last.tier_hit_tokens) {
+          loaded += tokens;
+        }
+        EXPECT_EQ(loaded > 0, other == 5 && lower);
       }
     }
   }
@@ -277,8 +292,8 @@ TEST(salts, keep_tenants_apart_and_equal_ones_together_in_every_tier_and_kind_of
 TEST(similar_runs, take_the_most_similar_text_that_is_still_cached_as_approximate) {
   auto texts = std::make_shared<text_store>(2);
   texts->add(content_id{2}, std::vector<float>{1, 0}, {}, "test");
-  texts->add(content_id{3}, std::vector<float>{1, 0.5f}, {}, "test");
-  texts->add(content_id{4}, std::vector<float>{1, 0.1f}, {}, "test");
+  texts->add(content_id{3}, std::vector<float>{0.77f, 0.64f}, {}, "test");
+  texts->add(content_id{4}, std::vector<float>{0.97f, 0.26f}, {}, "test");
   texts->add(content_id{5}, std::vector<float>{0, 1}, {}, "test");
   small_workload w;
   ask(w, {piece(document, 3, 40), piece(question, 20, 4)});

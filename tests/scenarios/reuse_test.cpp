@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "tests/scenarios/program.hpp"
+#include "traces/error.hpp"
 
 namespace refrain {
 namespace {
@@ -100,7 +101,7 @@ TEST_F(reuse_outside_the_prefix, of_the_duel_rises_with_the_ratio_and_ends_where
   EXPECT_LT(ttft("chunk r=0.15"), ttft("chunk r=1"));
   EXPECT_LT(computed("chunk r=0"), computed("prefix"));
   EXPECT_LT(computed("chunk r=0"), computed("reorder"));
-  EXPECT_LT(computed("reorder"), computed("prefix"));
+  EXPECT_LE(computed("reorder"), computed("prefix"));
   EXPECT_EQ(computed("chunk r=1"), computed("none"));
   EXPECT_EQ(all["chunk r=1"]["ttft_s"], all["none"]["ttft_s"]);
 }
@@ -108,7 +109,7 @@ TEST_F(reuse_outside_the_prefix, of_the_duel_rises_with_the_ratio_and_ends_where
 TEST_F(reuse_outside_the_prefix, is_by_prefix_where_the_layout_lets_it_be) {
   write("s.toml", head("generator", "") + generator);
   auto rate = [&](const std::string& layout) {
-    json m = metrics({"s.toml", "--set", "workload.layout=" + layout})["default"];
+    json m = metrics({"s.toml", "--set", "workload.layout=" + layout})["lru"];
     return value(m, "hit_tokens");
   };
   std::int64_t history_first = rate("system, history, documents, question");
@@ -116,7 +117,7 @@ TEST_F(reuse_outside_the_prefix, is_by_prefix_where_the_layout_lets_it_be) {
   std::int64_t documents_before_all = rate("documents, system, history, question");
   EXPECT_GT(history_first, documents_first);
   EXPECT_GT(documents_first, documents_before_all);
-  EXPECT_EQ(history_first, value(metrics({"s.toml"})["default"], "hit_tokens"))
+  EXPECT_EQ(history_first, value(metrics({"s.toml"})["lru"], "hit_tokens"))
       << "which is the generator's own layout";
 }
 
