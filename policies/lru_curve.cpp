@@ -186,7 +186,8 @@ lru_curve::lru_curve(const access_columns& columns, replay_rule rule, bool front
   if (rule == replay_rule::flat) {
     for (std::uint64_t i = 0; i < count; ++i) {
       stack.prefetch(columns.keys[std::min(i + ahead, count - 1)]);
-      if (std::uint64_t position = stack.touch(columns.keys[i]); position != lru_stack::never_seen) {
+      if (std::uint64_t position = stack.touch(columns.keys[i]);
+          position != lru_stack::never_seen) {
         note(columns, i, position);
       }
     }
