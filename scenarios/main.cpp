@@ -16,7 +16,7 @@ void end_at_once(int) {
 }  // namespace
 
 #ifdef __SANITIZE_ADDRESS__
-// A fault that the sanitizer sees is a crash like any other, also to whoever waits for this process.
+// A fault that the sanitizer sees is a crash like any other, also to who waits for this process.
 extern "C" const char* __asan_default_options() {
   return "abort_on_error=1";
 }
