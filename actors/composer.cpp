@@ -30,26 +30,33 @@ composer::composer(const contender_plan& plan, std::shared_ptr<const text_table>
           registry<reuse_entry>::find(plan.reuse.name, "policies.reuse").make(plan.reuse.values)} {}
 
 prompt composer::compose(request& row, std::vector<seen_mark> seen, sim_time now) {
+  prompt what{row.id, row.session, row.input_tokens, row.output_tokens, {}, false, row.last_turn};
+  compose(row, std::move(seen), now, what);
+  return what;
+}
+
+void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into) {
+  if (seen.size() != row.segments.size()) {
+    seen.clear();  // documents have come since
+  }
   if (needs_.orders) {
     order_documents(row, seen);
   }
-  prompt what{row.id, row.session, row.input_tokens, row.output_tokens, {}, false, row.last_turn};
   place(row, seen);
-  what.seen = std::move(seen);
+  into.seen = std::move(seen);
   if (needs_.chunk_kinds == 0 || !row.blocks.empty()) {
-    cut_evenly(row, what);
-    return what;
+    cut_evenly(row, into);
+    return;
   }
   auto layout = std::make_shared<prompt_layout>();
-  chunk_keys(row, plan_.keys, what.keys, *layout);
+  chunk_keys(row, plan_.keys, into.keys, *layout);
   if (needs_.versions) {
     check_versions(row, now, *layout);
   }
   if (needs_.neighbours) {
     find_neighbours(row, *layout);
   }
-  what.layout = std::move(layout);
-  return what;
+  into.layout = std::move(layout);
 }
 
 // Documents of this turn that stand side by side; those of earlier turns stand as they were sent.

@@ -22,6 +22,9 @@ class composer {
   /// The prompt of a request that is sent at `now`. Changes the order of its segments where the
   /// policy has one of its own; `seen`, by segment, goes along.
   prompt compose(request& row, std::vector<seen_mark> seen, sim_time now);
+  /// The same of a request whose documents have been found meanwhile: fills in keys, layout and
+  /// marks of a prompt that there is already.
+  void compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into);
 
  private:
   void order_documents(request& row, std::vector<seen_mark>& seen);
