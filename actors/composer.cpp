@@ -5,6 +5,8 @@
 #include <limits>
 #include <ranges>
 
+#include "policies/eviction.hpp"
+#include "policies/registry.hpp"
 #include "traces/random.hpp"
 
 namespace refrain {
@@ -20,12 +22,19 @@ void place(const request& row, std::vector<seen_mark>& seen) {
   }
 }
 
+bool asks_for_notes(const policy_choice& eviction) {
+  eviction_needs needs =
+      registry<eviction_entry>::find(eviction.name, "policies.eviction").needs(eviction.values);
+  return needs.categories || needs.hints || needs.steps;
+}
+
 }  // namespace
 
 composer::composer(const contender_plan& plan, std::shared_ptr<const text_table> texts)
     : plan_{plan},
       texts_{texts},
       needs_{needs_of_reuse(plan.reuse.name, plan.reuse.values)},
+      takes_notes_{asks_for_notes(plan.eviction)},
       policy_{
           registry<reuse_entry>::find(plan.reuse.name, "policies.reuse").make(plan.reuse.values)} {}
 
@@ -36,6 +45,10 @@ prompt composer::compose(request& row, std::vector<seen_mark> seen, sim_time now
 }
 
 void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into) {
+  if (takes_notes_) {
+    into.notes = std::make_shared<const request_notes>(
+        request_notes{category_of(row), row.hint, row.agent, row.upcoming});
+  }
   if (seen.size() != row.segments.size()) {
     seen.clear();  // documents have come since
   }

@@ -49,6 +49,7 @@ class composer {
   const contender_plan& plan_;
   std::shared_ptr<const text_table> texts_;
   reuse_needs needs_;
+  bool takes_notes_;
   std::unique_ptr<reuse> policy_;
   absl::flat_hash_map<session_id, std::vector<segment>> sent_;  // last prompts, if reordered
   absl::flat_hash_map<std::uint64_t, known_texts> known_;       // by salt, if neighbours count

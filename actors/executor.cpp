@@ -159,6 +159,7 @@ std::unique_ptr<live_request> executor::make_live(prompt& what) {
   r->kv.keys = std::move(what.keys);
   r->kv.short_last_block = what.short_last_block;
   r->kv.layout = std::move(what.layout);
+  r->kv.notes = std::move(what.notes);
   r->seen = std::move(what.seen);
   r->reply = make_response_promise();
   return r;

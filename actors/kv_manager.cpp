@@ -48,7 +48,11 @@ bool kv_manager::admit(sequence& s, const kv_match& found, token_count upto, sim
   if (!has_room(need, copy, copy ? cache_.pins_of(last) : 0)) {
     return false;
   }
-  policy_.begin_request({s.id, s.session, s.input_tokens, s.output_tokens, now});
+  request_view begun{s.id, s.session, s.input_tokens, s.output_tokens, now};
+  if (s.notes != nullptr) {
+    begun.upcoming = s.notes->upcoming;
+  }
+  policy_.begin_request(begun);
   if (gate_.policy != nullptr && !s.storable) {
     s.storable = gate_.policy->leading(s.keys);
   }
@@ -359,6 +363,12 @@ entry_view kv_manager::view(const sequence& s, std::size_t index) const {
   }
   if (settings_.needs.costs) {
     tell_costs(s, entry);
+  }
+  if (s.notes != nullptr) {
+    entry.category = s.notes->category;
+    entry.priority = s.notes->hint.priority;
+    entry.retention = s.notes->hint.duration;
+    entry.agent = s.notes->agent;
   }
   return entry;
 }

@@ -100,6 +100,7 @@ struct sequence {
   std::optional<std::size_t> storable;  ///< leading blocks that the admission policy lets in
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
+  std::shared_ptr<const request_notes> notes;  ///< where the eviction policy asks for them
 };
 
 /// What a request finds when it wants to enter the batch.

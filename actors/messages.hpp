@@ -52,6 +52,7 @@ struct prompt {
   bool last_turn = true;          ///< the session sends nothing after it
   std::shared_ptr<const prompt_layout> layout{};  ///< where chunks have blocks of their own
   std::vector<seen_mark> seen{};                  ///< by segment, where that is counted
+  std::shared_ptr<const request_notes> notes{};   ///< where the eviction policy asks for them
 };
 
 /// retriever to itself: the search for this prompt has taken its time.

@@ -19,14 +19,9 @@
 #include "policies/registry.hpp"
 #include "traces/integers.hpp"
 #include "traces/random.hpp"
+#include "traces/request.hpp"
 
 namespace refrain {
-
-/// How many steps of a workflow lie before an agent's next turn; 0 is the running one.
-struct agent_steps {
-  std::uint32_t agent;
-  std::uint32_t steps;
-};
 
 /// The request whose blocks are touched next.
 struct request_view {

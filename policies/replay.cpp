@@ -15,9 +15,6 @@ namespace refrain {
 
 namespace {
 
-// The kind of a request is its turn, where nothing else is known; later turns count as one.
-constexpr std::uint32_t turns_told_apart = 8;
-
 void append(access_columns& columns, const request& row, const trace_info& info) {
   columns.starts.push_back(columns.keys.size());
   columns.keys.insert(columns.keys.end(), row.blocks.begin(), row.blocks.end());
@@ -27,7 +24,14 @@ void append(access_columns& columns, const request& row, const trace_info& info)
   }
   if (info.has_sessions) {
     columns.sessions.push_back(row.session);
-    columns.categories.push_back(std::min(row.turn, turns_told_apart - 1));
+    columns.categories.push_back(category_of(row));
+  }
+  if (info.has_hints) {
+    columns.hints.push_back(row.hint);
+  }
+  if (info.has_steps) {
+    columns.agents.push_back(row.agent);
+    columns.upcoming.push_back(row.upcoming);
   }
   if (!info.has_lengths) {
     return;

@@ -24,12 +24,6 @@ namespace refrain {
 /// How accesses are counted.
 enum class replay_rule : std::uint8_t { flat, prefix };
 
-/// How a request asks for its blocks to be kept.
-struct retention_hint {
-  std::int32_t priority = 35;
-  sim_time duration{0};  ///< 0: without end
-};
-
 /// The accesses of a trace as columns.
 struct access_columns {
   std::vector<block_key> keys;

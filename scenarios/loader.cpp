@@ -217,15 +217,7 @@ class run_loader {
     check_reuse(settings, plan, workload_.info, reusing);
     eviction_needs needs = needs_of(plan.eviction);
     check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
-    if (needs.categories || needs.hints || needs.steps || needs.expiry) {
-      throw input_error{
-          settings.where("policies.eviction"),
-          fmt::format("\"{}\" needs {}, which runs do not have yet; replay it", plan.eviction.name,
-                      needs.categories ? "categories of requests"
-                      : needs.hints    ? "retention hints"
-                      : needs.expiry   ? "blocks to be dropped while there is room"
-                                       : "the step graph of a workflow")};
-    }
+    check_notes(settings, plan.eviction, needs);
     check_sessions(settings, "policies.routing", plan.routing,
                    needs_of_routing(plan.routing).sessions);
     if (plan.disaggregation.prefill_executors > 0) {
@@ -267,6 +259,25 @@ class run_loader {
                       plan.reuse.name)};
     }
     warnings_.add(plan.name, "the trace has neither block ids nor content, so nothing is reused");
+  }
+
+  /// What an eviction policy wants to be told of requests, the trace must say.
+  void check_notes(const scenario_settings& settings, const policy_choice& policy,
+                   const eviction_needs& needs) const {
+    check_sessions(settings, "policies.eviction", policy, needs.categories);
+    auto lacks = [&](const char* what) {
+      return input_error{settings.where("policies.eviction"),
+                         fmt::format("\"{}\" needs {}", policy.name, what)};
+    };
+    if (needs.hints && !workload_.info.has_hints) {
+      throw lacks("retention hints, and this trace has none");
+    }
+    if (needs.steps && !workload_.info.has_steps) {
+      throw lacks("the step graph of a workflow, and this trace has none");
+    }
+    if (needs.expiry) {
+      throw lacks("blocks to be dropped while there is room, which runs do not do; replay it");
+    }
   }
 
   void check_sessions(const scenario_settings& settings, std::string_view key,

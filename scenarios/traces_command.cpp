@@ -74,7 +74,9 @@ std::vector<std::string> missing_of(const trace_info& info) {
                                         {info.has_content, "content outside the prefix"},
                                         {info.has_sessions, "sessions"},
                                         {info.has_measured, "measured times"},
-                                        {info.has_sizes, "object sizes"}};
+                                        {info.has_sizes, "object sizes"},
+                                        {info.has_hints, "retention hints"},
+                                        {info.has_steps, "steps of workflows"}};
   for (auto [has, name] : all) {
     if (!has) {
       missing.emplace_back(name);

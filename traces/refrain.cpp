@@ -39,10 +39,11 @@ segment_kind kind_named(std::string_view name) {
   throw bad_row{"a segment of unknown kind", std::string{name.substr(0, 40)}};
 }
 
-std::uint32_t small_number(json_value& value) {
-  std::uint64_t number = json_unsigned(value, "segments");
+std::uint32_t small_number(json_value& value, std::string_view field) {
+  std::uint64_t number = json_unsigned(value, field);
   if (number > UINT32_MAX) {
-    throw bad_row{"a version or chunk of a document is not below 2^32", std::to_string(number)};
+    throw bad_row{"a number in \"" + std::string{field} + "\" is not below 2^32",
+                  std::to_string(number)};
   }
   return static_cast<std::uint32_t>(number);
 }
@@ -69,9 +70,9 @@ segment json_segment(json_value& value, bool versions) {
     } else if (versions && at == 3) {
       piece.document = content_id{json_unsigned(part, "segments")};
     } else if (versions && at == 4) {
-      piece.version = small_number(part);
+      piece.version = small_number(part, "segments");
     } else if (versions && at == 5) {
-      piece.chunk = small_number(part);
+      piece.chunk = small_number(part, "segments");
     }
     ++at;
   }
@@ -104,6 +105,33 @@ void json_segments(json_value& value, bool versions, std::vector<segment>& segme
                 [](segment& piece) { piece.past = piece.kind != segment_kind::system; });
 }
 
+/// "upcoming": [[AGENT, STEPS], ...].
+void json_steps(json_value& value, std::vector<agent_steps>& upcoming) {
+  simdjson::ondemand::array turns;
+  if (value.get_array().get(turns) != simdjson::SUCCESS) {
+    throw bad_row{"\"upcoming\" is not an array"};
+  }
+  for (auto element : turns) {
+    simdjson::ondemand::array pair;
+    if (element.get_array().get(pair) != simdjson::SUCCESS) {
+      throw bad_row{"a turn in \"upcoming\" is not [AGENT, STEPS]"};
+    }
+    std::uint32_t numbers[2] = {};
+    std::size_t at = 0;
+    for (auto number : pair) {
+      json_value part;
+      if (number.get(part) != simdjson::SUCCESS || at == 2) {
+        throw bad_row{"a turn in \"upcoming\" is not [AGENT, STEPS]"};
+      }
+      numbers[at++] = small_number(part, "upcoming");
+    }
+    if (at != 2) {
+      throw bad_row{"a turn in \"upcoming\" is not [AGENT, STEPS]"};
+    }
+    upcoming.push_back({numbers[0], numbers[1]});
+  }
+}
+
 class refrain_lines final : public json_lines_source {
  public:
   explicit refrain_lines(const source_options& options)
@@ -115,8 +143,9 @@ class refrain_lines final : public json_lines_source {
   struct fields {
     std::optional<sim_time> arrival, delay, ttft, e2e;
     std::optional<token_count> input, output;
-    std::optional<std::uint64_t> session, answer, salt, size;
-    bool has_blocks = false, has_segments = false;
+    std::optional<std::uint64_t> session, answer, salt, size, priority, agent;
+    std::optional<sim_time> retain;
+    bool has_blocks = false, has_segments = false, has_upcoming = false;
   };
 
   struct session_state {
@@ -198,6 +227,8 @@ class refrain_lines final : public json_lines_source {
                                {"content", &info_.has_content},
                                {"sessions", &info_.has_sessions},
                                {"versions", &info_.has_versions},
+                               {"hints", &info_.has_hints},
+                               {"steps", &info_.has_steps},
                                {"lengths", &info_.has_lengths},
                                {"measured", &info_.has_measured},
                                {"sizes", &info_.has_sizes}}) {
@@ -250,6 +281,8 @@ class refrain_lines final : public json_lines_source {
         json_keys(value, name, out.blocks);
       } else if (name == "segments" && !std::exchange(row.has_segments, true)) {
         json_segments(value, info_.has_versions, out.segments);
+      } else if (name == "upcoming" && !std::exchange(row.has_upcoming, true)) {
+        json_steps(value, out.upcoming);
       } else {
         read_rare_field(name, value, row);
       }
@@ -270,7 +303,13 @@ class refrain_lines final : public json_lines_source {
       set_once(row.ttft, json_time(value, name, nanosecond), name);
     } else if (name == "e2e_ns") {
       set_once(row.e2e, json_time(value, name, nanosecond), name);
-    } else if (name == "blocks" || name == "segments") {
+    } else if (name == "priority") {
+      set_once(row.priority, json_unsigned(value, name), name);
+    } else if (name == "retain_ns") {
+      set_once(row.retain, json_time(value, name, nanosecond), name);
+    } else if (name == "agent") {
+      set_once(row.agent, json_unsigned(value, name), name);
+    } else if (name == "blocks" || name == "segments" || name == "upcoming") {
       throw bad_row{"a field is given twice", std::string{name}};
     } else {
       unknown_field(name);
@@ -298,6 +337,24 @@ class refrain_lines final : public json_lines_source {
       }
       out.measured = measured_times{.ttft = *row.ttft, .e2e = *row.e2e};
     }
+    take_hints(row, out);
+  }
+
+  static void take_hints(const fields& row, request& out) {
+    if (row.priority.value_or(0) > 100) {
+      throw bad_row{"\"priority\" is not 0 to 100", std::to_string(*row.priority)};
+    }
+    if (row.retain.value_or(sim_time{0}) < sim_time{0}) {
+      throw bad_row{"\"retain_ns\" is negative"};
+    }
+    if (row.priority) {
+      out.hint.priority = static_cast<std::int32_t>(*row.priority);
+    }
+    out.hint.duration = row.retain.value_or(sim_time{0});
+    if (row.agent.value_or(0) > UINT32_MAX) {
+      throw bad_row{"\"agent\" is above 2^32 - 1", std::to_string(*row.agent)};
+    }
+    out.agent = static_cast<std::uint32_t>(row.agent.value_or(0));
   }
 
   /// What the header rules out, and numbers that do not fit each other.
@@ -316,6 +373,8 @@ class refrain_lines final : public json_lines_source {
     refuse(row.answer.has_value(), info_.has_content, "answer", "content");
     refuse(row.size.has_value(), info_.has_sizes, "size", "sizes");
     refuse(row.ttft.has_value(), info_.has_measured, "ttft_ns", "measured");
+    refuse(row.priority || row.retain, info_.has_hints, "priority or retain_ns", "hints");
+    refuse(row.agent || row.has_upcoming, info_.has_steps, "agent or upcoming", "steps");
     if (info_.has_sizes && out.blocks.size() != 1) {
       throw bad_row{"an access names one object in \"blocks\""};
     }

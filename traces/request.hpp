@@ -39,6 +39,18 @@ struct measured_times {
 /// few bytes must not stand for billions.
 inline constexpr token_count content_tokens_max{10'000'000};
 
+/// How a request asks for its blocks to be kept.
+struct retention_hint {
+  std::int32_t priority = 35;  ///< 0 to 100
+  sim_time duration{0};        ///< how long that holds; 0: without end
+};
+
+/// How many steps of a workflow lie before an agent's next turn; 0 is the running one.
+struct agent_steps {
+  std::uint32_t agent;
+  std::uint32_t steps;
+};
+
 /// One request. A reader fills it anew for each row; vectors keep their capacity.
 struct request {
   request_id id;           ///< row in the trace, from 0, counting kept rows
@@ -58,6 +70,23 @@ struct request {
   std::uint64_t salt = 0;         ///< isolation domain: different salts share nothing
   std::uint32_t object_size = 1;  ///< size of the object, in the trace's units (object traces only)
   std::optional<measured_times> measured;
+  retention_hint hint;                ///< in a trace with hints
+  std::uint32_t agent = 0;            ///< whose turn it is, in a trace with steps
+  std::vector<agent_steps> upcoming;  ///< likewise: the turns of its workflow that are to come
 };
+
+/// What a request says of itself beside its prompt, for eviction policies that ask.
+struct request_notes {
+  std::uint32_t category = 0;  ///< its kind
+  retention_hint hint;
+  std::uint32_t agent = 0;
+  std::vector<agent_steps> upcoming;
+};
+
+/// The kind of a request is its turn, where nothing else is known; later turns count as one.
+inline std::uint32_t category_of(const request& row) {
+  constexpr std::uint32_t turns_told_apart = 8;
+  return row.turn < turns_told_apart ? row.turn : turns_told_apart - 1;
+}
 
 }  // namespace refrain

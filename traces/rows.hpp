@@ -39,6 +39,9 @@ inline void clear_request(request& out) {
   out.salt = 0;
   out.object_size = 1;
   out.measured.reset();
+  out.hint = {};
+  out.agent = 0;
+  out.upcoming.clear();
 }
 
 /// Tokens per id: what the options say, or the format's own. Throws input_error for a negative one.

@@ -29,6 +29,8 @@ struct trace_info {
   bool has_measured = false;                  ///< rows carry measured times
   bool has_sizes = false;                     ///< rows are accesses of sized objects
   bool has_versions = false;                  ///< segments name documents and their versions
+  bool has_hints = false;                     ///< rows say how long they want to be kept
+  bool has_steps = false;                     ///< rows name their agent and the turns to come
   std::shared_ptr<const text_table> texts{};  ///< what texts are like, where that is known
   std::string id_scope{};  ///< within what an id means the same content: "trace", "session", "none"
   /// How far an arrival may lie before the one of an earlier row (spread arrivals only).

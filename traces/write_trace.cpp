@@ -102,6 +102,23 @@ void append_segments(std::string& text, const std::vector<segment>& segments, bo
   text.back() = ']';
 }
 
+void append_hints(std::string& text, const trace_info& info, const request& row) {
+  if (info.has_hints) {
+    append(text, "priority", static_cast<std::uint64_t>(row.hint.priority));
+    append_time(text, "retain_ns", row.hint.duration);
+  }
+  if (info.has_steps) {
+    append(text, "agent", row.agent);
+    if (!row.upcoming.empty()) {
+      text += ",\"upcoming\":[";
+      for (const agent_steps& turn : row.upcoming) {
+        text += "[" + std::to_string(turn.agent) + "," + std::to_string(turn.steps) + "],";
+      }
+      text.back() = ']';
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view trace_format_text() {
@@ -117,6 +134,8 @@ header   format        "refrain"
          content       rows carry segments [false]
          sessions      rows name their session [false]
          versions      segments may name a chunk of a document and its version [false]
+         hints         rows say how long they want to be kept [false]
+         steps         rows name an agent and the turns of its workflow that are to come [false]
          lengths       rows carry token counts [true]
          measured      rows carry times of a measured run [false]
          sizes         rows are accesses of sized objects: one id in blocks, and size [false]
@@ -139,6 +158,10 @@ request  arrival_ns    when it is sent, whole nanoseconds since the start of the
          salt          isolation domain: different salts share nothing [0]
          size          of the object, 1 to 2^32 - 1 [1]
          ttft_ns, e2e_ns  measured times since the arrival, both or none
+         priority      0 to 100: how much its blocks matter [35]
+         retain_ns     how long that priority holds [0: without end]
+         agent         whose turn it is, below 2^32 [0]
+         upcoming      [[AGENT, STEPS], ...]: turns to come, and in how many steps [none]
 )";
 }
 
@@ -161,8 +184,10 @@ void append_header(std::string& text, const trace_info& info) {
                             {"sizes", info.has_sizes}}) {
     text += std::string{",\""} + name + "\":" + (flag ? "true" : "false");
   }
-  if (info.has_versions) {
-    text += ",\"versions\":true";
+  for (auto [name, flag] : {std::pair{"versions", info.has_versions},
+                            {"hints", info.has_hints},
+                            {"steps", info.has_steps}}) {
+    text += flag ? std::string{",\""} + name + "\":true" : "";
   }
   append_time(text, "disorder_ns", info.disorder);
   text += "}\n";
@@ -199,6 +224,7 @@ void append_row(std::string& text, const trace_info& info, const request& row) {
     append_time(text, "ttft_ns", row.measured->ttft);
     append_time(text, "e2e_ns", row.measured->e2e);
   }
+  append_hints(text, info, row);
   text += "}\n";
 }
 
