@@ -29,8 +29,8 @@ class told : public program_test {
   }
 
   static std::string header(const std::string& more) {
-    return R"({"format":"refrain","version":1,"block_tokens":16,"id_scope":"trace","chains":true,)" +
-           more + R"("lengths":true})" + "\n";
+    return R"({"format":"refrain","version":1,"block_tokens":16,"id_scope":"trace",)" +
+           (R"("chains":true,)" + more) + R"("lengths":true})" + "\n";
   }
   std::string scenario(const std::string& trace) const {
     return write("s.toml", "[workload]\nformat = \"refrain\"\npath = \"" + trace +
