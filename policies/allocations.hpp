@@ -1,0 +1,16 @@
+// How often this thread has asked for memory: what shows that a policy allocates nothing once it
+// has been made. Counted by the program's own operator new, which is malloc's otherwise. Under
+// sanitizers and in fuzzers, which bring theirs, nothing is counted.
+#pragma once
+
+#include <cstdint>
+
+namespace refrain {
+
+/// Whether allocations are counted in this build.
+bool counts_allocations();
+
+/// Calls of operator new by this thread so far; 0 where they are not counted.
+std::uint64_t allocations();
+
+}  // namespace refrain
