@@ -1,6 +1,7 @@
 // A policy that does what `how` says once it has evicted a few blocks: for the tests of plug-ins,
 // each of whose failures must be named and must end the run.
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "policies/replay_loop.hpp"
@@ -53,7 +54,7 @@ class broken final : public eviction {
     return how_ == "pinned" ? pinned_ : how_ == "none" ? no_slot : slot_id{slots_ + 7};
   }
 
-  std::string_view how_;
+  std::string how_;  // a copy: the parameters need not live as long
   slot_lists order_;
   std::uint32_t slots_;
   std::uint64_t victims_ = 0;
