@@ -215,7 +215,11 @@ check_report declaration(const checked_policy& policy) {
   if (info.summary.empty() || info.source.empty()) {
     return {failed, std::string{info.summary.empty() ? "summary" : "source"} + " is empty"};
   }
-  parameters{info.parameters, {}, "the defaults"};
+  given_parameters defaults;
+  for (const parameter& each : info.parameters) {
+    defaults.emplace_back(each.name, each.standard);
+  }
+  parameters{info.parameters, defaults, "default of parameter"};
   for (const parameter& each : info.parameters) {
     if (!is_policy_name(each.name) || each.description.empty()) {
       return {failed, "parameter \"" + std::string{each.name} +
@@ -223,7 +227,7 @@ check_report declaration(const checked_policy& policy) {
     }
   }
   policy.entry->needs(values_of(policy));
-  return {passed, text_of(info.parameters.size()) + " parameters, defaults in range"};
+  return {passed, "parameters: " + text_of(info.parameters.size()) + ", defaults in range"};
 }
 
 constexpr policy_check checks[] = {

@@ -1,7 +1,11 @@
-// A policy whose name is taken: a plug-in with it is refused.
+// A plug-in of another kind; under POLICY_NAME="fcfs" its name is taken, so that it is refused.
 #include <memory>
 
 #include "policies/batching.hpp"
+
+#ifndef POLICY_NAME
+#define POLICY_NAME "one_by_one"
+#endif
 
 namespace refrain {
 namespace {
@@ -13,7 +17,7 @@ class one_by_one final : public batching {
 };
 
 const register_policy<batching_entry> registration{
-    {policy_info{.name = "fcfs", .summary = "one request at a time", .source = "made up"},
+    {policy_info{.name = POLICY_NAME, .summary = "one request at a time", .source = "made up"},
      [](const parameters&) -> std::unique_ptr<batching> {
        return std::make_unique<one_by_one>();
      }}};
