@@ -1,5 +1,11 @@
 #include "policies/allocations.hpp"
 
+namespace refrain {
+
+constinit thread_local std::uint64_t allocations_made = 0;
+
+}  // namespace refrain
+
 #ifdef REFRAIN_COUNT_ALLOCATIONS
 #include <algorithm>
 #include <cstdlib>
@@ -7,12 +13,10 @@
 
 namespace {
 
-constinit thread_local std::uint64_t made = 0;
-
 /// What operator new must do when `take` finds no memory: ask the handler for some, or give up.
 template <class Take>
 void* obtain(Take take) {
-  ++made;
+  ++refrain::allocations_made;
   for (;;) {
     if (void* memory = take()) {
       return memory;
@@ -55,9 +59,6 @@ namespace refrain {
 bool counts_allocations() {
   return true;
 }
-std::uint64_t allocations() {
-  return made;
-}
 
 }  // namespace refrain
 
@@ -67,9 +68,6 @@ namespace refrain {
 
 bool counts_allocations() {
   return false;
-}
-std::uint64_t allocations() {
-  return 0;
 }
 
 }  // namespace refrain

@@ -10,7 +10,12 @@ namespace refrain {
 /// Whether allocations are counted in this build.
 bool counts_allocations();
 
+/// What operator new counts in.
+extern constinit thread_local std::uint64_t allocations_made;
+
 /// Calls of operator new by this thread so far; 0 where they are not counted.
-std::uint64_t allocations();
+inline std::uint64_t allocations() {
+  return allocations_made;
+}
 
 }  // namespace refrain

@@ -227,7 +227,7 @@ check_report declaration(const checked_policy& policy) {
     }
   }
   policy.entry->needs(values_of(policy));
-  return {passed, "parameters: " + text_of(info.parameters.size()) + ", defaults in range"};
+  return {passed, text_of(info.parameters.size()) + " declared, defaults in range"};
 }
 
 constexpr policy_check checks[] = {

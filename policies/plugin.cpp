@@ -67,14 +67,18 @@ void check_abi(const std::string& file, const std::string& where) {
 /// One kind of policy that plug-ins may hold.
 struct plugin_kind {
   std::string_view kind;
-  bool (*has)(std::string_view name);
+  bool (*has)(const policy_info& info);  ///< this very one, not another of its name
   void (*forget)(std::string_view name);
   void (*guard)(std::string_view name, const std::string& who);
 };
 
 template <class Entry>
 constexpr plugin_kind kind_of() {
-  return {Entry::kind, [](std::string_view name) { return registry<Entry>::all().contains(name); },
+  return {Entry::kind,
+          [](const policy_info& info) {
+            auto found = registry<Entry>::all().find(info.name);
+            return found != registry<Entry>::all().end() && &found->second.info == &info;
+          },
           [](std::string_view name) { registry<Entry>::all().erase(name); },
           [](std::string_view name, const std::string& who) {
             Entry& entry = registry<Entry>::all().at(name);
@@ -102,7 +106,7 @@ std::string objection(const policy_info& info) {
   if (!is_policy_name(info.name)) {
     return "registers the " + text + ", which is no name; expected snake_case";
   }
-  if (!kind->has(info.name)) {
+  if (!kind->has(info)) {
     return "keeps the " + text + " to itself: it was built with hidden symbols; " + how_to_build;
   }
   bool is_bound = registry<bound_entry>::all().contains(info.name);
@@ -131,7 +135,7 @@ std::string objection(const policy_newcomers& found) {
 void forget(const policy_newcomers& found) {
   for (const policy_info* info : found.listed) {
     unlist_policy(*info);
-    if (const plugin_kind* kind = find_kind(info->kind); kind != nullptr) {
+    if (const plugin_kind* kind = find_kind(info->kind); kind != nullptr && kind->has(*info)) {
       kind->forget(info->name);
     }
   }
