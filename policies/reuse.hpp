@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -108,7 +109,7 @@ struct reuse_entry {
   static constexpr std::string_view kind = "reuse";
 
   policy_info info;
-  std::unique_ptr<reuse> (*make)(const parameters&);
+  std::function<std::unique_ptr<reuse>(const parameters&)> make;
   /// What it needs with these parameters; null: nothing but what every policy has.
   reuse_needs (*needs)(const parameters&) = nullptr;
 };

@@ -27,6 +27,8 @@ constexpr command commands[] = {
     {"replay", "hits of policies on a trace, without time", replay_command},
     {"traces", "what a trace holds, row by row checked; write it again", traces_command},
     {"policies", "every policy with its parameters, defaults and source", policies_command},
+    {"new", "write the one file that a policy needs", new_command},
+    {"check", "the conformance kit: what every eviction policy must keep to", check_command},
     {"show", "the summary of a run again, finished or not", show_command}};
 
 void print_usage() {
