@@ -2,8 +2,8 @@
 // request first enters the batch, and every token that is computed again has the cause "preempted".
 // The causes of a request sum to its computed tokens.
 //
-// What became of a block is remembered for all executors together, for the last million blocks or
-// two that were computed or evicted; an older one counts as never seen.
+// What became of a block is remembered for all executors together, for the last half million to
+// million blocks that were computed or evicted; an older one counts as never seen.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -86,7 +86,7 @@ class block_history {
     std::uint32_t holders = 0;  // executors
     lost_cause fate = lost_cause::never_seen;
   };
-  static constexpr std::size_t generation_max = std::size_t{1} << 20;
+  static constexpr std::size_t generation_max = std::size_t{1} << 19;
 
   record& at(block_key key);
 

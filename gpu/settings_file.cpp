@@ -2,8 +2,6 @@
 // since a message without one is of little use in a file of fifty numbers.
 #include "gpu/settings_file.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/toml.hpp"
 #include "traces/toml_text.hpp"
 
 namespace refrain {

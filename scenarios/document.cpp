@@ -3,7 +3,6 @@
 #include "scenarios/document.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "traces/toml.hpp"
 #include "traces/toml_text.hpp"
 
 namespace refrain {

@@ -242,7 +242,8 @@ class ragpulse final : public json_lines_source {
   }
 
   void place(const std::string& session, sim_time time, request& out) {
-    bool restarts = previous_ && !restarted_ && *previous_ - time >= restart_least;
+    bool restarts =
+        previous_ && !restarted_ && *previous_ - time >= restart_least && *previous_ - time <= week;
     if (previous_ && time < *previous_ && !restarts) {
       throw bad_row{"\"timestamp\" is lower than the previous row's"};
     }

@@ -72,6 +72,12 @@ TEST(document, names_file_line_and_nearest_name_of_an_unknown_key) {
   EXPECT_EQ(error_of_text("sed = 3\n"), "s.toml:1: unknown key \"sed\"; did you mean \"seed\"?");
 }
 
+TEST(document, whose_table_header_begins_with_no_key_is_refused) {
+  for (const char* text : {"[!x]\n", "seed = 1\n[[\x1b]]\n", "[ \t=]\n"}) {
+    EXPECT_EQ(error_of_text(text).find(text[0] == '[' ? "s.toml:1: " : "s.toml:2: "), 0u) << text;
+  }
+}
+
 TEST(document, names_the_line_of_an_unknown_key_in_a_contender) {
   EXPECT_EQ(error_of_text("[[contender]]\nname = \"a\"\npolicies.evicton = \"lru\"\n"),
             "s.toml:3: unknown key \"policies.evicton\"; did you mean \"policies.eviction\"?");

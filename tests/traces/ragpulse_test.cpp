@@ -86,6 +86,7 @@ TEST_F(ragpulse, the_clock_restarts_once_by_a_week) {
   std::string lower = "\"timestamp\" is lower than the previous row's";
   EXPECT_EQ(reason_of(row("99", bare)), lower);
   EXPECT_EQ(reason(row("500000", bare) + row("0", bare)), lower) << "not by a week";
+  EXPECT_EQ(reason(row("604801", bare) + row("0", bare)), lower) << "by more than a week";
   EXPECT_EQ(reason(row("604000", bare) + row("10", bare) + row("604000", bare) + row("0", bare)),
             lower);
 }
