@@ -278,6 +278,15 @@ file file::open(const std::filesystem::path& path) {
   return {own(name, "cannot open the file", id, H5Fclose), name};
 }
 
+file file::reopen(const std::filesystem::path& path) {
+  std::scoped_lock lock{library_mutex()};
+  silence_library();
+  std::string name = path.string();
+  handle access = file_access(name);
+  hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDWR, access.get());
+  return {own(name, "cannot open the file", id, H5Fclose), name};
+}
+
 group file::root() const {
   std::scoped_lock lock{library_mutex()};
   hid_t id = H5Gopen2(id_.get(), "/", H5P_DEFAULT);

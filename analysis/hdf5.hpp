@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,8 @@ class file {
   static file create_in_memory(const std::filesystem::path& path);
   /// An existing file, for reading.
   static file open(const std::filesystem::path& path);
+  /// An existing file, to be added to.
+  static file reopen(const std::filesystem::path& path);
 
   group root() const;
   /// The bytes that the file would have on disk.
@@ -97,6 +100,11 @@ class file {
   handle id_;
   std::string name_;
 };
+
+/// Rows in a chunk of a table with that many rows or more.
+inline constexpr std::size_t chunk_rows_max = 16384;
+/// How hard zlib tries; chunks are shuffled before.
+inline constexpr unsigned deflate_level = 1;
 
 /// What a table needs on disk before its first row: rows in all and the longest string per column.
 struct table_extent {
@@ -116,6 +124,9 @@ class table_appender {
 
   /// Writes the next rows; programmer error beyond the extent or with other columns.
   void append(const table& rows);
+  /// The same for the next chunk_rows_max rows, each column shuffled and deflated already. What
+  /// came before must be whole chunks.
+  void append_chunk(const std::vector<std::span<const std::byte>>& columns);
 
  private:
   table columns_;

@@ -12,9 +12,6 @@
 namespace refrain::hdf5 {
 namespace {
 
-constexpr std::size_t chunk_rows_max = 16384;
-constexpr unsigned deflate_level = 1;
-
 handle stored_type(const std::string& file, const column& c, std::size_t width) {
   switch (c.values.index()) {
     case 0:
@@ -207,6 +204,19 @@ void table_appender::append(const table& rows) {
                  target.get());
   }
   written_ += count;
+}
+
+void table_appender::append_chunk(const std::vector<std::span<const std::byte>>& columns) {
+  REFRAIN_ASSERT(columns.size() == datasets_.size() && written_ % chunk_rows_max == 0);
+  REFRAIN_ASSERT(written_ + chunk_rows_max <= extent_.rows);
+  std::scoped_lock lock{library_mutex()};
+  hsize_t start = written_;
+  for (std::size_t i = 0; i < datasets_.size(); ++i) {
+    check(file_, "cannot write column " + columns_.columns[i].name,
+          H5Dwrite_chunk(datasets_[i].get(), H5P_DEFAULT, 0, &start, columns[i].size(),
+                         columns[i].data()));
+  }
+  written_ += chunk_rows_max;
 }
 
 void write_table(group& where, const table& t) {

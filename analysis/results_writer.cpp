@@ -1,22 +1,26 @@
 // The result writer: streams buffer up to 1,024 rows, write them as a small HDF5 file composed in
-// memory (the disk is touched by one plain write, outside HDF5's mutex), and finish streams the
-// parts back, one at a time, into the final file.
+// memory (the disk is touched by one plain write, outside HDF5's mutex). The final file is put
+// together from packed chunks, or from the parts where a table has strings.
 #include "analysis/results_writer.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "analysis/durable_file.hpp"
 #include "analysis/hdf5.hpp"
+#include "analysis/packed_chunks.hpp"
 #include "analysis/results_layout.hpp"
+#include "analysis/results_reader.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -27,8 +31,10 @@ struct stream_state {
   part_name next;
   table buffer;
   hdf5::table_extent extent;
+  std::optional<packed_chunks> chunks;
 
   void write_part();
+  void merge_into(hdf5::group& contender) const;
 };
 
 /// A writer: its files and, per contender, its streams in the order in which they were opened.
@@ -46,7 +52,8 @@ struct writer_state {
     }
   }
   void flush(std::size_t contender);
-  void merge(const std::filesystem::path& target, const final_tables& last) const;
+  void merge(const std::filesystem::path& target) const;
+  void add(const std::filesystem::path& target, const final_tables& last) const;
 };
 
 namespace {
@@ -96,7 +103,7 @@ bool is_part_file(const fs::path& path) {
   if (name.ends_with(".tmp")) {
     name.resize(name.size() - 4);
   }
-  return name == "run.h5" || part_name::parse(name).has_value();
+  return name == "run.h5" || packed_chunks::is_chunk(name) || part_name::parse(name).has_value();
 }
 
 /// Empties a parts folder, run.h5 first: without it what is left cannot pass for a run. A file that
@@ -145,16 +152,6 @@ int lock_parts(const fs::path& path, const fs::path& folder) {
   return lock;
 }
 
-void merge_stream(hdf5::group& contender, const stream_state& stream) {
-  hdf5::group where = contender.create(stream.next.table);
-  hdf5::table_appender appender{where, stream.buffer, stream.extent};
-  part_name part = stream.next;
-  for (part.number = 0; part.number < stream.next.number; ++part.number) {
-    hdf5::file file = hdf5::file::open(stream.folder / part.text());
-    appender.append(hdf5::read_table(file.root()));
-  }
-}
-
 void write_last_tables(hdf5::group& root, const final_tables& last) {
   if (!last.comparison.columns.empty()) {
     hdf5::write_table(root, "comparison", last.comparison);
@@ -172,17 +169,37 @@ void write_last_tables(hdf5::group& root, const final_tables& last) {
 void stream_state::write_part() {
   write_image(folder / next.text(), [&](hdf5::group& root) { hdf5::write_table(root, buffer); });
   extent.add(buffer);
+  if (chunks) {
+    chunks->append(buffer);
+  }
   buffer.clear();
   ++next.number;
+}
+
+void stream_state::merge_into(hdf5::group& contender) const {
+  hdf5::group where = contender.create(next.table);
+  hdf5::table_appender appender{where, buffer, extent};
+  if (chunks) {
+    chunks->copy_to(appender);
+    return;
+  }
+  part_name part = next;
+  for (part.number = 0; part.number < next.number; ++part.number) {
+    hdf5::file file = hdf5::file::open(folder / part.text());
+    appender.append(hdf5::read_table(file.root()));
+  }
 }
 
 void writer_state::flush(std::size_t contender) {
   for (const auto& stream : streams[contender]) {
     part_stream{*stream}.flush();
+    if (stream->chunks) {
+      stream->chunks->close();
+    }
   }
 }
 
-void writer_state::merge(const fs::path& target, const final_tables& last) const {
+void writer_state::merge(const fs::path& target) const {
   hdf5::file file = hdf5::file::create(target);
   {
     hdf5::group root = file.root();
@@ -191,12 +208,22 @@ void writer_state::merge(const fs::path& target, const final_tables& last) const
     for (std::size_t i = 0; i < streams.size(); ++i) {
       hdf5::group contender = contenders.open(run.contenders[i].name);
       for (const auto& stream : streams[i]) {
-        merge_stream(contender, *stream);
+        stream->merge_into(contender);
       }
-      if (i < last.contenders.size()) {
-        for (const auto& [name, t] : last.contenders[i]) {
-          hdf5::write_table(contender, name, t);
-        }
+    }
+  }
+  file.close();
+}
+
+void writer_state::add(const fs::path& target, const final_tables& last) const {
+  hdf5::file file = hdf5::file::reopen(target);
+  {
+    hdf5::group root = file.root();
+    hdf5::group contenders = root.open("contenders");
+    for (std::size_t i = 0; i < last.contenders.size(); ++i) {
+      hdf5::group contender = contenders.open(run.contenders[i].name);
+      for (const auto& [name, t] : last.contenders[i]) {
+        hdf5::write_table(contender, name, t);
       }
     }
     write_last_tables(root, last);
@@ -240,6 +267,9 @@ part_stream contender_writer::open(const std::string& name, const table& columns
   stream.next.contender = index_;
   stream.next.table = name;
   stream.buffer = columns.like();
+  if (packed_chunks::can_pack(columns)) {
+    stream.chunks.emplace(state_->folder / fmt::format("{:04}.{}", index_, name), columns);
+  }
   // An empty first part tells a reader of an unfinished run which columns there will be.
   stream.write_part();
   return part_stream{stream};
@@ -288,15 +318,22 @@ contender_writer results_writer::contender(std::size_t index) {
   return {*state_, index};
 }
 
-void results_writer::finish(const final_tables& last, const std::function<void()>& when_whole) {
+void results_writer::finish(const final_tables& last) {
+  conclude([&](const results_reader&) { return last; });
+}
+
+void results_writer::conclude(const std::function<final_tables(const results_reader&)>& look,
+                              const std::function<void()>& when_whole) {
   REFRAIN_ASSERT(!state_->finished);
-  REFRAIN_ASSERT(last.contenders.size() <= state_->streams.size());
   for (std::size_t i = 0; i < state_->streams.size(); ++i) {
     state_->flush(i);
   }
   fs::path temporary = temporary_name(state_->path);
   try {
-    state_->merge(temporary, last);
+    state_->merge(temporary);
+    final_tables last = look(results_reader{temporary});
+    REFRAIN_ASSERT(last.contenders.size() <= state_->streams.size());
+    state_->add(temporary, last);
     sync_file(temporary);
     if (when_whole) {
       when_whole();

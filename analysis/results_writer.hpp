@@ -15,6 +15,7 @@
 
 namespace refrain {
 
+class results_reader;
 struct stream_state;
 struct writer_state;
 
@@ -79,10 +80,14 @@ class results_writer {
   /// The writer of one contender, by its place in the scenario.
   contender_writer contender(std::size_t index);
 
-  /// Merges everything into FILE.h5 and removes the parts. No other thread may still write. On
-  /// failure FILE.h5 is as it was, the parts stay, and run_error names the file. When the new file
-  /// is whole and about to take its name, `when_whole` is told.
-  void finish(const final_tables& last, const std::function<void()>& when_whole = {});
+  /// Puts everything into FILE.h5 and removes the parts. No other thread may still write. `look`
+  /// reads what the contenders wrote, whole but not yet under its name, and says what is known only
+  /// now. On failure FILE.h5 is as it was, the parts stay, and run_error names the file. When the
+  /// new file is whole and about to take its name, `when_whole` is told.
+  void conclude(const std::function<final_tables(const results_reader&)>& look,
+                const std::function<void()>& when_whole = {});
+  /// The same where what is known only at the end is known.
+  void finish(const final_tables& last);
 
  private:
   std::unique_ptr<writer_state> state_;

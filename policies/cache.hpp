@@ -56,7 +56,7 @@ class cache {
   slot_id evict() {
     slot_id slot = policy_.victim();
     if (slot != no_slot) {
-      REFRAIN_ASSERT(pins_[slot] == 0);
+      REFRAIN_ASSERT(pinned_ == 0 || pins_[slot] == 0);
       map_.prefetch(keys_[slot]);
       policy_.on_evict(slot, keys_[slot]);
       forget(slot);

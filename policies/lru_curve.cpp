@@ -11,74 +11,74 @@ namespace refrain {
 
 namespace {
 
-/// Marks on a line that grows to the right; counts those to the right of a place. Beside the marks
-/// stand sums over 128 of them, and over 16 sums of the level below, four levels up.
+/// Marks on a line that grows to the right, and how many stand to the right of a place. For each 64
+/// places the marks before them within 1,024 are kept, for each 1,024 those within 16,384, and for
+/// each 16,384 all before them: to count is four loads, to mark the end costs next to nothing, and
+/// to clear costs a step for every 16,384 places further right, which are few, since most blocks
+/// that come again come soon.
 class mark_line {
  public:
   explicit mark_line(std::size_t places)
-      : words_((places / top_span + 1) * (top_span / 64)),
-        pairs_(words_.size() / 2),
-        sums_{std::vector<std::uint32_t>(pairs_.size() / fan),
-              std::vector<std::uint32_t>(pairs_.size() / fan / fan),
-              std::vector<std::uint32_t>(pairs_.size() / fan / fan / fan)} {}
+      : groups_((places + group - 1) / group),
+        rows_(groups_.size() * fan),
+        befores_(rows_.size() * fan),
+        words_(befores_.size()) {}
 
+  bool full() const { return end_ == words_.size() * 64; }
   std::size_t size() const { return words_.size() * 64; }
+  std::uint32_t marks() const { return marks_; }
 
-  void set(std::size_t place) {
-    words_[place / 64] |= std::uint64_t{1} << place % 64;
-    add(place / 128, 1);
+  /// Marks the next place and returns it; the line must not be full.
+  std::uint32_t append() {
+    if (end_ % 64 == 0) {
+      open();
+    }
+    words_[end_ / 64] |= std::uint64_t{1} << end_ % 64;
+    ++marks_;
+    return end_++;
   }
-  void clear(std::size_t place) {
+  void clear(std::uint32_t place) {
     words_[place / 64] &= ~(std::uint64_t{1} << place % 64);
-    add(place / 128, -1);
+    take_one_behind(&befores_[place / row * fan], place / 64 % fan);
+    take_one_behind(&rows_[place / group * fan], place / row % fan);
+    for (std::size_t i = place / group + 1; i < groups_.size(); ++i) {
+      --groups_[i];
+    }
+    --marks_;
   }
 
-  /// Marks behind `place`.
-  std::uint64_t behind(std::size_t place) const {
-    std::size_t word = place / 64;
-    std::uint64_t odd = word % 2 == 0 ? words_[word + 1] : 0;
-    int count = std::popcount(words_[word] >> place % 64 >> 1) + std::popcount(odd);
-    std::size_t at = place / 128;
-    auto sum = static_cast<std::uint32_t>(count) + later(pairs_.data(), at);
-    for (const std::vector<std::uint32_t>& level : sums_) {
-      at /= fan;
-      sum += later(level.data(), at);
-    }
-    for (++(at /= fan); at < sums_[2].size() / fan; ++at) {
-      for (std::size_t i = 0; i < fan; ++i) {
-        sum += sums_[2][at * fan + i];
-      }
-    }
-    return sum;
+  /// Marks behind `place`, which is marked itself.
+  std::uint32_t behind(std::uint32_t place) const {
+    std::uint64_t upto = words_[place / 64] << (63 - place % 64);
+    return marks_ - groups_[place / group] - rows_[place / row] - befores_[place / 64] -
+           static_cast<std::uint32_t>(std::popcount(upto));
   }
 
  private:
-  static constexpr std::size_t fan = 16;
-  static constexpr std::size_t top_span =
-      128 * fan * fan * fan * fan;  // so that no level ends early
+  static constexpr std::uint32_t fan = 16;
+  static constexpr std::uint32_t row = 64 * fan;
+  static constexpr std::uint32_t group = row * fan;
 
-  void add(std::size_t pair, int by) {
-    pairs_[pair] = static_cast<std::uint8_t>(pairs_[pair] + by);
-    for (std::vector<std::uint32_t>& level : sums_) {
-      pair /= fan;
-      level[pair] += static_cast<std::uint32_t>(by);
-    }
+  /// What begins at the end of the line begins with the marks before it.
+  void open() {
+    std::uint32_t& all = groups_[end_ / group];
+    all = end_ % group == 0 ? marks_ : all;
+    std::uint16_t& in_group = rows_[end_ / row];
+    in_group = end_ % row == 0 ? static_cast<std::uint16_t>(marks_ - all) : in_group;
+    befores_[end_ / 64] = static_cast<std::uint16_t>(marks_ - all - in_group);
   }
-  /// What stands behind `at` among its fan: all of them are looked at, without a branch.
-  template <class Count>
-  static std::uint32_t later(const Count* counts, std::size_t at) {
-    const Count* begin = counts + at / fan * fan;
-    auto place = static_cast<std::uint32_t>(at % fan);
-    std::uint32_t sum = 0;
+  static void take_one_behind(std::uint16_t* counts, std::uint32_t place) {
     for (std::uint32_t i = 0; i < fan; ++i) {
-      sum += i > place ? begin[i] : 0u;
+      counts[i] = static_cast<std::uint16_t>(counts[i] - (i > place ? 1 : 0));
     }
-    return sum;
   }
 
+  std::vector<std::uint32_t> groups_;
+  std::vector<std::uint16_t> rows_;
+  std::vector<std::uint16_t> befores_;
   std::vector<std::uint64_t> words_;
-  std::vector<std::uint8_t> pairs_;
-  std::vector<std::uint32_t> sums_[3];
+  std::uint32_t end_ = 0;
+  std::uint32_t marks_ = 0;
 };
 
 /// Where each block's last access stands on the line, found by key: open addressing, linear probing
@@ -140,39 +140,38 @@ class lru_stack {
     std::uint32_t place = places_[key];
     return place == place_map::none ? never_seen : marks_.behind(place);
   }
-  /// Makes it the topmost.
-  void touch(block_key key) {
-    if (end_ == marks_.size()) {
+  /// Makes it the topmost; its position before.
+  std::uint64_t touch(block_key key) {
+    if (marks_.full()) {
       close_up();
     }
     std::uint32_t& place = places_[key];
-    bool is_new = place == place_map::none;
-    if (!is_new) {
-      marks_.clear(place);
-    }
-    place = static_cast<std::uint32_t>(end_);
-    marks_.set(end_++);
-    if (is_new) {
+    if (place == place_map::none) {
+      place = marks_.append();
       places_.count_new();
+      return never_seen;
     }
+    std::uint64_t position = marks_.behind(place);
+    marks_.clear(place);
+    place = marks_.append();
+    return position;
   }
 
  private:
   // The marks move together; the line is twice as long as there are blocks then, at least.
   void close_up() {
-    mark_line closed{places_.size() * 2 > marks_.size() ? marks_.size() * 2 - 1
-                                                        : marks_.size() - 1};
-    end_ = places_.size();
-    std::size_t before = end_ - 1;
+    std::size_t blocks = places_.size();
+    mark_line closed{blocks * 2 > marks_.size() ? marks_.size() * 2 : marks_.size()};
     places_.for_each([&](std::uint32_t& place) {
-      place = static_cast<std::uint32_t>(before - marks_.behind(place));
-      closed.set(place);
+      place = static_cast<std::uint32_t>(blocks) - 1 - marks_.behind(place);
     });
+    while (closed.marks() < blocks) {
+      closed.append();
+    }
     marks_ = std::move(closed);
   }
 
   mark_line marks_{1};
-  std::size_t end_ = 0;
   place_map places_;
 };
 
@@ -183,12 +182,19 @@ lru_curve::lru_curve(const access_columns& columns, replay_rule rule, bool front
   double begin = thread_seconds();
   lru_stack stack;
   std::uint64_t count = columns.keys.size();
-  bool flat = rule == replay_rule::flat;
-  std::uint64_t requests = flat ? count : columns.requests();
-  for (std::uint64_t r = 0; r < requests; ++r) {
-    std::uint64_t first = flat ? r : columns.starts[r];
-    std::uint64_t last = flat ? r + 1 : columns.starts[r + 1];
-    constexpr std::uint64_t ahead = 12;
+  constexpr std::uint64_t ahead = 12;
+  if (rule == replay_rule::flat) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      stack.prefetch(columns.keys[std::min(i + ahead, count - 1)]);
+      if (std::uint64_t position = stack.touch(columns.keys[i]);
+          position != lru_stack::never_seen) {
+        note(columns, i, position);
+      }
+    }
+  }
+  for (std::uint64_t r = 0; rule == replay_rule::prefix && r < columns.requests(); ++r) {
+    std::uint64_t first = columns.starts[r];
+    std::uint64_t last = columns.starts[r + 1];
     for (std::uint64_t i = first; i < last && i + ahead < count; ++i) {
       stack.prefetch(columns.keys[i + ahead]);
     }

@@ -49,8 +49,6 @@ class slot_lists {
   }
   /// Whether a slot that was once listed is in a list: false after detach.
   bool linked(slot_id slot) const { return links_[slot].next != slot; }
-  /// A word that a detached slot may keep until it is listed again.
-  std::uint32_t& note(slot_id slot) { return links_[slot].prev; }
 
  private:
   struct link {

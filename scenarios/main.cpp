@@ -15,6 +15,13 @@ void end_at_once(int) {
 
 }  // namespace
 
+#ifdef __SANITIZE_ADDRESS__
+// A fault that the sanitizer sees is a crash like any other, also to who waits for this process.
+extern "C" const char* __asan_default_options() {
+  return "abort_on_error=1";
+}
+#endif
+
 int main(int count, char** words) {
   signal(SIGINT, end_at_once);
   signal(SIGTERM, end_at_once);

@@ -72,25 +72,17 @@ void check_name(const std::string& path, const std::string& scenario, bool may_r
 run_report finish(const run_plan& plan, results_writer& writer, const fs::path& path,
                   stop_on_signal& signals) {
   signals.leave_at_once();
-  run_report report;
-  final_tables last;
-  {
-    // An older file of this name stays until the new one is whole.
-    results_reader results{parts_folder(path)};
+  run_report report{.run = plan.description, .bounds = plan.bounds, .result = path.string()};
+  auto look = [&](const results_reader& results) {
     report.contenders = summarise_run(results);
+    report.comparison = compare(report.contenders);
     report.warnings = plan.warnings;
     for (std::string& warning : check_run(results, plan.contenders)) {
       report.warnings.push_back(std::move(warning));
     }
-  }
-  report.comparison = compare(report.contenders);
-  report.run = plan.description;
-  report.bounds = plan.bounds;
-  report.result = path.string();
-  last.comparison = report.comparison;
-  last.bounds = report.bounds;
-  last.warnings = report.warnings;
-  writer.finish(last, [&signals] { signals.hold(); });
+    return final_tables{report.comparison, report.bounds, report.warnings, {}};
+  };
+  writer.conclude(look, [&signals] { signals.hold(); });
   return report;
 }
 

@@ -16,22 +16,23 @@ class lfu_da final : public ranked_eviction<double> {
  public:
   lfu_da(const parameters& values, const eviction_setup& setup)
       : ranked_eviction{values, setup},
-        aging_{values.choice("aging")},
+        ages_at_uses_{values.choice("aging") == "uses"},
+        ages_at_newcomers_{values.choice("aging") == "newcomers"},
         counts_(setup.slots),
         past_{values} {}
 
   void on_insert(slot_id slot, const entry_view& seen) override {
     counts_[slot] = past_.recall(seen.key, 0) + 1;
-    if (aging_ == "libcachesim") {
+    if (!ages_at_uses_ && !ages_at_newcomers_) {
       age_by_least();
     }
     ranks_.add(slot, age_ + counts_[slot], seen.parent);
   }
   void on_hit(slot_id slot, const entry_view&) override {
     ++counts_[slot];
-    if (aging_ == "uses") {
+    if (ages_at_uses_) {
       ranks_.touch(slot, age_ + counts_[slot]);
-    } else if (aging_ == "newcomers") {
+    } else if (ages_at_newcomers_) {
       ranks_.touch(slot, ranks_.value(slot) + 1);
     } else {
       age_by_least();
@@ -53,8 +54,9 @@ class lfu_da final : public ranked_eviction<double> {
     }
   }
 
-  std::string_view aging_;
-  double age_ = 0;  // L
+  bool ages_at_uses_;
+  bool ages_at_newcomers_;  // neither: as libCacheSim
+  double age_ = 0;          // L
   std::vector<std::uint32_t> counts_;
   key_history<std::uint32_t> past_;
 };

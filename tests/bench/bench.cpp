@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "actors/contender.hpp"
 #include "gpu/capacity.hpp"
@@ -151,10 +153,16 @@ void bench_run() {
 }  // namespace
 }  // namespace refrain
 
-int main() {
+// All parts, or those that are named.
+int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each row as soon as it is known
-  refrain::bench_replay();
-  refrain::bench_curve();
-  refrain::bench_run();
-  refrain::bench_scale();
+  const std::pair<std::string_view, void (*)()> parts[] = {{"replay", refrain::bench_replay},
+                                                           {"curve", refrain::bench_curve},
+                                                           {"run", refrain::bench_run},
+                                                           {"scale", refrain::bench_scale}};
+  for (const auto& [name, part] : parts) {
+    if (count == 1 || std::find(words + 1, words + count, name) != words + count) {
+      part();
+    }
+  }
 }

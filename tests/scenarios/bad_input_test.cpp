@@ -1,6 +1,6 @@
 // Bad input through the command line: one line on stderr that says where, exit status 2, and
 // nothing left that looks like results.
-#include <regex>
+#include <gmock/gmock.h>
 
 #include "tests/scenarios/program.hpp"
 
@@ -36,7 +36,7 @@ class bad_input : public program_test {
     EXPECT_EQ(program.status, 2);
     EXPECT_EQ(program.error_lines(), 1) << program.err;
     EXPECT_EQ(program.out, "");
-    EXPECT_TRUE(std::regex_search(program.err, std::regex{pattern})) << program.err;
+    EXPECT_THAT(program.err, testing::ContainsRegex(pattern));
     EXPECT_EQ(results(), std::vector<std::string>{});
   }
 };
