@@ -10,10 +10,16 @@
 
 namespace refrain {
 
-/// The empty `requests` table; with columns of measured times where the trace has them.
-table requests_table(bool measured);
+/// Which columns a `requests` table has beside those that all have.
+struct request_columns {
+  bool measured = false;  ///< times that the trace measured
+  bool searched = false;  ///< what was retrieved
+};
+
+/// The empty `requests` table.
+table requests_table(const request_columns& more);
 /// Adds a finished request to a table made by requests_table.
-void add_request(table& rows, const request_over& row, bool measured);
+void add_request(table& rows, const request_over& row, const request_columns& more);
 
 /// The empty `executors` table: the time series.
 table executors_table();

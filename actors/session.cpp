@@ -35,7 +35,13 @@ void session::send_next() {
   sent_ = context_.time.now();
   ++context_.injected;
   prompt what{next.id, next.session, next.input_tokens, next.output_tokens, {}, false, true};
-  block_keys(next, context_.plan.keys, what.keys);
+  if (context_.plan.retrieval.search != nullptr) {
+    what.segments = next.segments;
+    what.answer = next.answer;
+    what.salt = next.salt;
+  } else {
+    block_keys(next, context_.plan.keys, what.keys);
+  }
   auto keyed = static_cast<std::int64_t>(what.keys.size()) * context_.plan.keys.block_tokens;
   what.last_turn = next.last_turn;
   what.short_last_block = next.answer == content_id{} && keyed > next.input_tokens;
@@ -48,8 +54,13 @@ void session::receive(const answer& result) {
   const refrain::request& over = turns_.front();
   last_answer_ = context_.time.now();
   ++context_.over;
-  request_over row{over.id, over.session, over.turn, over.input_tokens, over.output_tokens,
-                   sent_,   result};
+  request_over row{over.id,
+                   over.session,
+                   over.turn,
+                   over.input_tokens + result.retrieval.tokens,
+                   over.output_tokens,
+                   sent_,
+                   result};
   if (over.measured) {
     row.measured_ttft_ns = over.measured->ttft.count();
     row.measured_e2e_ns = over.measured->e2e.count();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "gpu/capacity.hpp"
@@ -18,6 +19,7 @@
 #include "scenarios/disaggregation.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/retrieval.hpp"
 #include "scenarios/tiers.hpp"
 #include "scenarios/workload.hpp"
 #include "traces/quantity.hpp"
@@ -118,7 +120,8 @@ class run_loader {
   }
 
  private:
-  using cut_name = std::pair<std::int64_t, bool>;
+  /// Block tokens, full blocks only, and the number of the search that fills the prompts.
+  using cut_name = std::tuple<std::int64_t, bool, std::size_t>;
 
   std::vector<const contender_section*> chosen_contenders() const {
     std::vector<std::string_view> names;
@@ -159,10 +162,17 @@ class run_loader {
     return {token_count{block}, token_count{own}, settings.boolean("kv.full_blocks_only")};
   }
 
-  const workload_survey& survey(const key_scheme& scheme, bool with_future) {
-    workload_survey& known = surveys_[{scheme.block_tokens, scheme.full_blocks_only}];
+  const workload_survey& survey(const contender_plan& plan, bool with_future) {
+    const std::shared_ptr<const corpus_search>& search = plan.retrieval.search;
+    const key_scheme& scheme = plan.keys;
+    workload_survey& known =
+        surveys_[{scheme.block_tokens, scheme.full_blocks_only, plan.retrieval.number}];
     if (known.requests == 0 || (with_future && known.ahead == nullptr)) {
-      known = survey_workload(*workload_.open(), scheme, with_future);
+      std::unique_ptr<source> rows = workload_.open();
+      if (search != nullptr) {
+        rows = with_documents(std::move(rows), search);
+      }
+      known = survey_workload(*rows, scheme, with_future);
     }
     return known;
   }
@@ -189,7 +199,12 @@ class run_loader {
     plan.tensor_parallel = settings.integer("hardware.tensor_parallel");
     plan.executors = executors(settings);
     plan.host_overhead = settings.time("hardware.host_overhead");
-    plan.retrieval_latency = settings.time("retriever.latency");
+    plan.retrieval = retrievals_.plan(settings, workload_.documents);
+    if (plan.retrieval.measured) {
+      warnings_.add(name,
+                    "searches are timed here, so times differ from run to run; "
+                    "retriever.latency states one instead");
+    }
     plan.routers = {settings.integer("routers.count"), settings.time("routers.delay"),
                     settings.time("routers.poll"), settings.boolean("routers.watch")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
@@ -224,7 +239,7 @@ class run_loader {
       check_sessions(settings, "disaggregation.policies.routing", decode,
                      needs_of_routing(decode).sessions);
     }
-    const workload_survey& counts = survey(plan.keys, needs.future);
+    const workload_survey& counts = survey(plan, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
     plan.slots = slots(plan, needs, counts);
@@ -346,7 +361,9 @@ class run_loader {
     run.trace_sha256 = workload_.sha256;
     bool generated = base_.text("workload.format") == "generator";
     for (const setting_rule& rule : scenario_schema()) {
-      bool idle = !generated && rule.key.starts_with("workload.generator.");
+      bool asked = rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
+      bool idle = (!generated && rule.key.starts_with("workload.generator.")) ||
+                  (asked && workload_.documents == nullptr);
       if (!rule.per_contender && !idle && base_.has(rule.key)) {
         run.parameters.emplace_back(rule.key, base_.text(rule.key));
       }
@@ -362,11 +379,14 @@ class run_loader {
     contender_description& about = plan_.description.contenders.emplace_back();
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
-      if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan)) {
+      if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan) ||
+          is_idle_search(rule.key, plan.retrieval)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {
         about.parameters.emplace_back(rule.key, fmt::format("{}", plan.keys.block_tokens.get()));
+      } else if (rule.key == "retriever.timing") {
+        about.parameters.emplace_back(rule.key, plan.retrieval.measured ? "measured" : "stated");
       } else if (rule.key == "tiers.gpu.blocks") {
         about.parameters.emplace_back(rule.key, fmt::format("{}", plan.blocks));
       } else if (rule.type != setting_type::policy && settings.has(rule.key)) {
@@ -411,11 +431,17 @@ class run_loader {
       if (!counts.counted) {
         continue;
       }
-      plan_.bounds.columns[0].texts().push_back("endless cache");
+      std::size_t number = std::get<2>(name);
+      auto first = std::ranges::find_if(plan_.contenders, [number](const contender_plan& plan) {
+        return plan.retrieval.number == number;
+      });
+      plan_.bounds.columns[0].texts().push_back(
+          number == 0 ? "endless cache"
+                      : fmt::format("endless cache, documents as found for {}", first->name));
       std::size_t at = 1;
       for (std::uint64_t value :
-           {static_cast<std::uint64_t>(name.first), std::uint64_t{name.second}, counts.requests,
-            counts.keys, counts.blocks, counts.hit_blocks,
+           {static_cast<std::uint64_t>(std::get<0>(name)), std::uint64_t{std::get<1>(name)},
+            counts.requests, counts.keys, counts.blocks, counts.hit_blocks,
             static_cast<std::uint64_t>(counts.input_tokens),
             static_cast<std::uint64_t>(counts.hit_tokens)}) {
         plan_.bounds.columns[at++].integers().push_back(static_cast<std::int64_t>(value));
@@ -429,6 +455,7 @@ class run_loader {
   scanned_workload workload_;
   run_plan plan_;
   grouped_warnings warnings_;
+  retrieval_planner retrievals_;
   std::map<cut_name, workload_survey> surveys_;
 };
 
