@@ -57,6 +57,16 @@ void spawn_cast(caf::actor_system& system, contender_context& context,
   context.population = system.spawn<population>(&context);
 }
 
+// A policy that cannot be made fails before any actor has a name.
+void spawn_named_cast(caf::actor_system& system, contender_context& context,
+                      const recorder_maker& record) {
+  try {
+    spawn_cast(system, context, record);
+  } catch (const run_error& error) {
+    throw run_error{context.plan.name + ": " + error.what()};
+  }
+}
+
 // Executors and tiers: whoever has something to hand in at the end.
 std::vector<caf::actor> bookkeepers(const contender_context& context) {
   std::vector<caf::actor> all = context.executors;
@@ -141,7 +151,7 @@ void run_contender(const workload_plan& workload, const contender_plan& plan,
   system.await_actors_before_shutdown(false);
   contender_context context{workload, plan, control, timeline::of(system), monitor};
   try {
-    spawn_cast(system, context, record);
+    spawn_named_cast(system, context, record);
     play(context);
   } catch (...) {
     context.time.clock().cancel_all();

@@ -28,6 +28,10 @@ block_history::record& block_history::at(block_key key) {
     old_ = std::move(young_);
     young_.clear();
   }
+  // From here on a table of its final size: growing would hold the old one beside the new.
+  if (young_.size() == generation_max / 16) {
+    young_.reserve(generation_max);
+  }
   return young_.emplace(key, known).first->second;
 }
 

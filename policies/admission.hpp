@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -58,8 +59,8 @@ struct admission_entry {
   static constexpr std::string_view kind = "admission";
 
   policy_info info;
-  admission_needs (*needs)(const parameters&);
-  std::unique_ptr<admission> (*make)(const parameters&, const admission_setup&);
+  std::function<admission_needs(const parameters&)> needs;
+  std::function<std::unique_ptr<admission>(const parameters&, const admission_setup&)> make;
 };
 
 /// An admission policy at work, for a driver's loop.

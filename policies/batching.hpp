@@ -2,6 +2,7 @@
 // come first in any case, in arrival order; a policy orders the waiting ones.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -25,7 +26,7 @@ struct batching_entry {
   static constexpr std::string_view kind = "batching";
 
   policy_info info;
-  std::unique_ptr<batching> (*make)(const parameters&);
+  std::function<std::unique_ptr<batching>(const parameters&)> make;
 };
 
 }  // namespace refrain

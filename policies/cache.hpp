@@ -20,14 +20,15 @@ template <class Policy>
 class cache {
  public:
   cache(Policy& policy, std::int64_t capacity, std::uint32_t slots)
-      : policy_{policy}, capacity_{capacity}, map_{slots}, keys_(slots), pins_(slots) {}
+      : policy_{policy}, capacity_{capacity}, map_{slots}, pins_(slots) {}
 
   /// The slot of a resident key, or no_slot.
   slot_id find(block_key key) const { return map_.find(key); }
   /// Starts loading what find(key) will read.
   void prefetch(block_key key) const { map_.prefetch(key); }
 
-  block_key key_of(slot_id slot) const { return keys_[slot]; }
+  /// The key of an entry, also of the one that was removed last.
+  block_key key_of(slot_id slot) const { return map_.key_of(slot); }
   std::uint32_t pins_of(slot_id slot) const { return pins_[slot]; }
   std::int64_t occupied() const { return occupied_; }
   std::int64_t resident() const { return static_cast<std::int64_t>(map_.size()); }
@@ -41,7 +42,6 @@ class cache {
   [[gnu::always_inline]] slot_id insert(const entry_view& entry) {
     REFRAIN_ASSERT(!refrain_debug_checks || find(entry.key) == no_slot);
     slot_id slot = take_slot();
-    keys_[slot] = entry.key;
     if (entry.size != 1 || !sizes_.empty()) {
       remember_size(slot, entry.size);
     }
@@ -57,8 +57,8 @@ class cache {
     slot_id slot = policy_.victim();
     if (slot != no_slot) {
       REFRAIN_ASSERT(pinned_ == 0 || pins_[slot] == 0);
-      map_.prefetch(keys_[slot]);
-      policy_.on_evict(slot, keys_[slot]);
+      map_.prefetch(slot);
+      policy_.on_evict(slot, map_.key_of(slot));
       forget(slot);
       foresee();
     }
@@ -94,12 +94,12 @@ class cache {
   void foresee() {
     if constexpr (requires { policy_.near_victim(); }) {
       if (slot_id next = policy_.near_victim(); next != no_slot) {
-        map_.prefetch(keys_[next]);
+        map_.prefetch(next);
       }
     }
   }
   void forget(slot_id slot) {
-    map_.erase(keys_[slot]);
+    map_.erase(slot);
     occupied_ -= sizes_.empty() ? 1 : sizes_[slot];
     free_.push_back(slot);
   }
@@ -109,16 +109,15 @@ class cache {
       free_.pop_back();
       return slot;
     }
-    if (used_ == keys_.size()) {
+    if (used_ == pins_.size()) {
       REFRAIN_ASSERT(capacity_ < 0);
-      keys_.resize(used_ * 2 + 1);
-      pins_.resize(keys_.size());
+      pins_.resize(used_ * 2 + 1);
     }
     return slot_id{used_++};
   }
   void remember_size(slot_id slot, std::uint32_t size) {
-    if (sizes_.size() < keys_.size()) {
-      sizes_.resize(keys_.size(), 1);
+    if (sizes_.size() < pins_.size()) {
+      sizes_.resize(pins_.size(), 1);
     }
     sizes_[slot] = size;
   }
@@ -129,7 +128,6 @@ class cache {
   std::int64_t pinned_ = 0;
   std::uint32_t used_ = 0;
   key_map map_;
-  std::vector<block_key> keys_;
   std::vector<std::uint32_t> sizes_;  // empty while every size is 1
   std::vector<std::uint32_t> pins_;
   std::vector<slot_id> free_;

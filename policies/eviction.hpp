@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -123,14 +124,15 @@ struct gate_keeper;
 struct eviction_entry {
   static constexpr std::string_view kind = "eviction";
 
+  using replayer = std::function<replay_result(const access_columns&, std::int64_t capacity,
+                                               const parameters&, gate_keeper)>;
+
   policy_info info;
-  eviction_needs (*needs)(const parameters&);
-  std::unique_ptr<eviction> (*make)(const parameters&, const eviction_setup&);
+  std::function<eviction_needs(const parameters&)> needs;
+  std::function<std::unique_ptr<eviction>(const parameters&, const eviction_setup&)> make;
   /// The tight loops over this very type; null for a policy that exists in runs only.
-  replay_result (*replay_flat)(const access_columns&, std::int64_t capacity, const parameters&,
-                               gate_keeper);
-  replay_result (*replay_prefix)(const access_columns&, std::int64_t capacity, const parameters&,
-                                 gate_keeper);
+  replayer replay_flat;
+  replayer replay_prefix;
 };
 
 }  // namespace refrain

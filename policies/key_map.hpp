@@ -1,10 +1,11 @@
-// The map from key to slot behind every cache: hashing into lines of 64 bytes, each of which holds
-// five keys with their slots, half filled on average. A look-up compares the five keys of one line
-// without a branch between them, so what it costs beyond the hash is one cache line, which can be
-// loaded ahead. A key whose line is full goes to the next one; a line counts the keys that passed
-// it so, which tells a look-up when it may stop, and no removal moves anything. It is ours because
-// replay spends most of its time here (tests/bench compares it with absl::flat_hash_map). 26 bytes
-// a key, whatever the capacity.
+// The map between keys and slots behind every cache: hashing into lines of 64 bytes, each of which
+// holds five keys with their slots, half filled on average. A look-up compares the five keys of one
+// line without a branch between them, so what it costs beyond the hash is one cache line, which can
+// be loaded ahead. A key whose line is full goes to the next one; a line counts the keys that
+// passed it so, which tells a look-up when it may stop, and no removal moves anything. The place of
+// each slot's key is kept, so that to name or remove it takes no search. It is ours because replay
+// spends most of its time here (tests/bench compares it with absl::flat_hash_map). 30 bytes a key,
+// whatever the capacity.
 #pragma once
 
 #ifdef __SSE2__
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "traces/error.hpp"
 #include "traces/integers.hpp"
 
 namespace refrain {
@@ -28,10 +30,11 @@ struct key_hash {
   }
 };
 
-/// Keys with their slots. Never allocates while it holds no more keys than it was made for.
+/// Keys with their slots. Never allocates while it holds no more keys than it was made for, in
+/// slots below that number.
 class key_map {
  public:
-  explicit key_map(std::size_t keys) : lines_(keys * 2 / line::width + 2) {}
+  explicit key_map(std::size_t keys) : lines_(keys * 2 / line::width + 2), places_(keys) {}
 
   std::size_t size() const { return size_; }
 
@@ -49,26 +52,37 @@ class key_map {
   }
   /// Starts loading what find(key) will read.
   void prefetch(block_key key) const { __builtin_prefetch(&lines_[home(key)]); }
+  /// The key that was last inserted with this slot, also after its removal until the next
+  /// insertion.
+  block_key key_of(slot_id slot) const {
+    std::uint32_t place = places_[slot];
+    return lines_[place / 16].key(place % 8);
+  }
+  /// Starts loading what erase(slot) will read.
+  void prefetch(slot_id slot) const { __builtin_prefetch(&lines_[places_[slot] / 16]); }
 
-  /// Adds a key that is not there.
+  /// Adds a key that is not there with a slot that no key has.
   void insert(block_key key, slot_id slot) {
     if ((size_ + 1) * 2 > lines_.size() * line::width) {
       grow();
     }
     ++size_;
+    if (slot >= places_.size()) {
+      places_.resize(slot * std::size_t{2} + 1);
+    }
     put(key, slot);
   }
 
-  /// Removes a key that is there.
-  void erase(block_key key) {
+  /// Removes the key that has this slot.
+  void erase(slot_id slot) {
     --size_;
-    for (std::size_t at = home(key);; at = next(at)) {
-      line& l = lines_[at];
-      if (std::uint32_t found = l.matches(key); found != 0) {
-        l.used &= static_cast<std::uint8_t>(~found);
-        return;
+    std::uint32_t place = places_[slot];
+    line& l = lines_[place / 16];
+    l.used &= static_cast<std::uint8_t>(~(1u << place % 8));
+    if ((place & passed_by) != 0) {
+      for (std::size_t at = home(l.key(place % 8)); at != place / 16; at = next(at)) {
+        --lines_[at].passed;
       }
-      --l.passed;
     }
   }
 
@@ -128,15 +142,20 @@ class key_map {
 
   void put(block_key key, slot_id slot) {
     std::size_t at = home(key);
+    std::uint32_t how = 0;
     for (; lines_[at].used == line::full; at = next(at)) {
       ++lines_[at].passed;
+      how = passed_by;
     }
     line& l = lines_[at];
     // Some place is vacant: the fifth, where no other is.
-    l.set(static_cast<std::uint32_t>(std::countr_zero(~unsigned{l.used} | 1u << 4)), key, slot);
+    auto vacant = static_cast<std::uint32_t>(std::countr_zero(~unsigned{l.used} | 1u << 4));
+    l.set(vacant, key, slot);
+    places_[slot] = static_cast<std::uint32_t>(at) * 16 + how + vacant;
   }
 
   void grow() {
+    REFRAIN_ASSERT(lines_.size() < lines_max / 2);
     std::vector<line> old(lines_.size() * 2);
     old.swap(lines_);
     for (const line& l : old) {
@@ -148,7 +167,11 @@ class key_map {
     }
   }
 
+  static constexpr std::uint32_t passed_by = 8;  // in a place: not in the line of its hash
+  static constexpr std::size_t lines_max = std::size_t{1} << 28;
+
   std::vector<line> lines_;
+  std::vector<std::uint32_t> places_;  // of each slot: line * 16 + passed_by + place in the line
   std::size_t size_ = 0;
 };
 

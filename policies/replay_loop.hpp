@@ -23,12 +23,20 @@ class replay_loop {
   /// `gate` is asked what may enter; null lets everything in.
   replay_loop(const access_columns& columns, std::int64_t capacity, const parameters& values,
               gate_keeper gate)
+      : replay_loop{columns, capacity, gate, Policy::needs(values),
+                    [&](const eviction_setup& setup) {
+                      return Policy{values, setup};
+                    }} {}
+  /// The same with a policy that `make(const eviction_setup&)` returns.
+  template <class Make>
+  replay_loop(const access_columns& columns, std::int64_t capacity, gate_keeper gate,
+              const eviction_needs& needs, const Make& make)
       : columns_{columns},
         gate_{gate},
-        needs_{Policy::needs(values)},
+        needs_{needs},
         heap_before_{heap_bytes()},
         setup_{slots(columns, capacity), capacity, random_stream{0, "eviction"}, nullptr},
-        policy_{values, setup_},
+        policy_(make(setup_)),
         cache_{policy_, capacity, setup_.slots} {}
 
   replay_result run_flat() {

@@ -3,6 +3,7 @@
 // blocks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -33,7 +34,7 @@ struct reuse_entry {
   static constexpr std::string_view kind = "reuse";
 
   policy_info info;
-  std::unique_ptr<reuse> (*make)(const parameters&);
+  std::function<std::unique_ptr<reuse>(const parameters&)> make;
 };
 
 }  // namespace refrain

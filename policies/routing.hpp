@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -67,7 +68,7 @@ struct routing_entry {
   static constexpr std::string_view kind = "routing";
 
   policy_info info;
-  std::unique_ptr<routing> (*make)(const parameters&);
+  std::function<std::unique_ptr<routing>(const parameters&)> make;
   routing_needs needs = {};
 };
 

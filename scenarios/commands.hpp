@@ -23,6 +23,8 @@ void policies_command(const std::vector<std::string>& words);
 void show_command(const std::vector<std::string>& words);
 void traces_command(const std::vector<std::string>& words);
 void corpus_command(const std::vector<std::string>& words);
+void new_command(const std::vector<std::string>& words);
+void check_command(const std::vector<std::string>& words);
 
 /// The text as one line.
 std::string one_line(std::string_view text);

@@ -70,6 +70,18 @@ written_value policy_of(const toml::table& table) {
   return policy.name.empty() ? written_value{} : written_value{policy};
 }
 
+/// Monostate where the array holds anything but strings.
+written_value list_of(const toml::array& array) {
+  written_list list;
+  for (const toml::node& node : array) {
+    if (!node.is_string()) {
+      return std::monostate{};
+    }
+    list.push_back(node.as_string()->get());
+  }
+  return list;
+}
+
 written_value value_of(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) {
     return flag->get();
@@ -93,6 +105,9 @@ written_value value_of(const setting_rule& rule, const toml::node& node) {
   if (takes_points && node.is_array()) {
     std::optional<std::string> text = quantiles_text(*node.as_array());
     return text ? written_value{*text} : written_value{};
+  }
+  if (rule.type == setting_type::paths && node.is_array()) {
+    return list_of(*node.as_array());
   }
   return value_of(node);
 }
@@ -128,15 +143,16 @@ written_value parse_value(const setting_rule& rule, const std::string& text) {
 }
 
 bool holds_words(setting_type type) {
-  return type == setting_type::text || type == setting_type::path ||
+  return type == setting_type::text || type == setting_type::path || type == setting_type::paths ||
          type == setting_type::resource || type == setting_type::choice;
 }
 
 /// Words may look like numbers.
 written_value value_for(const setting_rule& rule, const std::string& text) {
   written_value value = parse_value(rule, text);
-  bool is_string = std::holds_alternative<std::string>(value);
-  return holds_words(rule.type) && !is_string ? written_value{text} : value;
+  bool is_words = std::holds_alternative<std::string>(value) ||
+                  (rule.type == setting_type::paths && std::holds_alternative<written_list>(value));
+  return holds_words(rule.type) && !is_words ? written_value{text} : value;
 }
 
 }  // namespace

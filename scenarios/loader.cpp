@@ -13,6 +13,7 @@
 #include "policies/admission.hpp"
 #include "policies/batching.hpp"
 #include "policies/eviction.hpp"
+#include "policies/plugin.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
 #include "refrain_version.hpp"
@@ -96,6 +97,7 @@ class run_loader {
       document_.set(fmt::format("seed={}", *request.seed));
     }
     base_ = document_.resolved();
+    load_plugins();
   }
 
   run_plan load() {
@@ -122,6 +124,24 @@ class run_loader {
  private:
   /// Block tokens, full blocks only, and the number of the search that fills the prompts.
   using cut_name = std::tuple<std::int64_t, bool, std::size_t>;
+
+  /// Before any policy is looked up.
+  void load_plugins() {
+    auto load = [this](const std::string& file, const std::string& where) {
+      const loaded_plugin* plugin = &load_plugin(file, where);
+      if (std::ranges::find(plugins_, plugin) == plugins_.end()) {
+        plugins_.push_back(plugin);
+      }
+    };
+    for (const std::string& file : request_.plugins) {
+      load(file, "--plugin");
+    }
+    if (base_.has("plugins")) {
+      for (const std::string& file : base_.at("plugins").paths) {
+        load(file, base_.where("plugins"));
+      }
+    }
+  }
 
   std::vector<const contender_section*> chosen_contenders() const {
     std::vector<std::string_view> names;
@@ -368,6 +388,10 @@ class run_loader {
         run.parameters.emplace_back(rule.key, base_.text(rule.key));
       }
     }
+    for (const loaded_plugin* plugin : plugins_) {
+      run.parameters.emplace_back(
+          fmt::format("plugins.{}.sha256", fmt::join(plugin->policies, ",")), plugin->sha256);
+    }
   }
 
   std::string stem() const {
@@ -457,6 +481,7 @@ class run_loader {
   grouped_warnings warnings_;
   retrieval_planner retrievals_;
   std::map<cut_name, workload_survey> surveys_;
+  std::vector<const loaded_plugin*> plugins_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct run_request {
   std::vector<std::string> sets;     ///< "KEY=VALUE", in order
   std::vector<std::string> only;     ///< names of contenders; empty = all
   std::optional<std::int64_t> seed;  ///< instead of the scenario's
+  std::vector<std::string> plugins;  ///< files, beside the scenario's
 };
 
 /// A run, ready to start.

@@ -10,6 +10,7 @@
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
 #include "scenarios/json.hpp"
+#include "scenarios/policy_words.hpp"
 
 namespace refrain {
 
@@ -70,8 +71,12 @@ json describe(const policy_info& info) {
   for (const parameter& p : info.parameters) {
     parameters.push_back(describe(p));
   }
-  return {{"kind", info.kind},     {"name", info.name},        {"summary", info.summary},
-          {"source", info.source}, {"parameters", parameters}, {"needs", needs_of(info)}};
+  json about{{"kind", info.kind},     {"name", info.name},        {"summary", info.summary},
+             {"source", info.source}, {"parameters", parameters}, {"needs", needs_of(info)}};
+  if (!info.plugin.empty()) {
+    about["plugin"] = info.plugin;
+  }
+  return about;
 }
 
 void print(const policy_info& info) {
@@ -80,6 +85,9 @@ void print(const policy_info& info) {
   std::vector<std::string> needs = needs_of(info);
   if (!needs.empty()) {
     std::cout << fmt::format("  {:<16} needs: {}\n", "", fmt::join(needs, ", "));
+  }
+  if (!info.plugin.empty()) {
+    std::cout << fmt::format("  {:<16} plug-in: {}\n", "", info.plugin);
   }
   for (const parameter& p : info.parameters) {
     std::string values = p.type == parameter_type::choice
@@ -104,13 +112,15 @@ void print(const std::vector<const policy_info*>& all) {
 }  // namespace
 
 void policies_command(const std::vector<std::string>& words) {
-  arguments given{"policies", "policies [KIND] [--json]",
+  arguments given{"policies", "policies [KIND] [--plugin FILE]... [--json]",
                   "Lists every policy, or those of one kind."};
   given.word("KIND", "bound, eviction, admission, reuse, batching or routing");
+  declare_plugins(given);
   given.flag("json", "print one JSON document");
   if (!given.parse(words)) {
     return;
   }
+  load_plugins(given);
   std::vector<const policy_info*> all = all_policies();
   if (std::string kind = given.one("KIND"); !kind.empty()) {
     std::vector<std::string_view> kinds;

@@ -14,38 +14,13 @@
 #include "policies/replay.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
+#include "scenarios/policy_words.hpp"
 #include "scenarios/replay_report.hpp"
 #include "traces/quantity.hpp"
 
 namespace refrain {
 
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end = 0; end != std::string::npos; begin = end + 1) {
-    end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-  }
-  return parts;
-}
-
-/// "NAME" or "NAME:k=v,...".
-std::string parse_named(const std::string& text, const std::string& where, given_parameters& into) {
-  std::string name = text.substr(0, text.find(':'));
-  if (name.size() == text.size()) {
-    return name;
-  }
-  for (const std::string& part : split(text.substr(name.size() + 1), ',')) {
-    std::size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw input_error{where, "expected NAME:PARAMETER=VALUE,..."};
-    }
-    into.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-  }
-  return name;
-}
 
 /// A plus sign with a letter behind it begins the admission policy; one in a number does not.
 asked_policy parse_policy(const std::string& text) {
@@ -230,6 +205,7 @@ void declare(arguments& given) {
   given.option("recompute", "A,B",
                "what policies that weigh costs are told: a token behind c others takes A + B c "
                "seconds; 2^-15 and 2^-30 where omitted");
+  declare_plugins(given);
   given.flag("json", "print one JSON document");
 }
 
@@ -238,12 +214,13 @@ void declare(arguments& given) {
 void replay_command(const std::vector<std::string>& words) {
   arguments given{"replay",
                   "replay --trace FORMAT:PATH --policy NAME[:k=v,...][+ADMISSION[:k=v,...]]... "
-                  "--capacity N[,N...] [--curve] [--rule prefix|flat] [--json]",
+                  "--capacity N[,N...] [--curve] [--rule prefix|flat] [--plugin FILE]... [--json]",
                   "Replays a trace against policies and bounds, without time: exact hit counts."};
   declare(given);
   if (!given.parse(words)) {
     return;
   }
+  load_plugins(given);
   std::string trace = given.required("trace");
   std::vector<asked_policy> policies;
   for (const std::string& text : given.some("policy")) {

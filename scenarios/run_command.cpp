@@ -2,6 +2,7 @@
 // very end the result file's name holds nothing new: a run that fails leaves its parts, bad input
 // leaves nothing.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -11,9 +12,11 @@
 #include "analysis/durable_file.hpp"
 #include "analysis/results_layout.hpp"
 #include "analysis/results_writer.hpp"
+#include "policies/watchdog.hpp"
 #include "scenarios/arguments.hpp"
 #include "scenarios/commands.hpp"
 #include "scenarios/loader.hpp"
+#include "scenarios/policy_words.hpp"
 #include "scenarios/run_checks.hpp"
 #include "scenarios/run_contenders.hpp"
 #include "scenarios/run_document.hpp"
@@ -91,9 +94,23 @@ std::string what_is_left(const fs::path& path) {
   return fmt::format("refrain: {} holds what is done; refrain show {} reads it\n", parts, parts);
 }
 
+/// What happens when a plug-in's policy hangs: its thread cannot be ended, so the program is. What
+/// was written stays, marked as a run that did not finish.
+void leave_when_a_policy_hangs(const fs::path& path) {
+  set_hang_handler([path](const std::string& message) {
+    const char* over_progress = isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "";
+    std::error_code ignored;
+    bool has_parts = fs::exists(parts_folder(path) / "run.h5", ignored);
+    std::cerr << over_progress << (has_parts ? what_is_left(path) : "") << "refrain: " << message
+              << std::endl;
+    _exit(static_cast<int>(exit_status::failed));
+  });
+}
+
 run_report run(const run_plan& plan, const fs::path& path, std::size_t jobs) {
   stop_on_signal signals{what_is_left(path) + "refrain: interrupted\n",
                          temporary_name(path).string()};
+  leave_when_a_policy_hangs(path);
   try {
     results_writer writer{path, plan.description};
     run_contenders(plan, writer, jobs);
@@ -117,6 +134,7 @@ void add_options(arguments& given) {
   given.option("only", "CONTENDER", "run this contender only; may be repeated");
   given.option("seed", "N", "instead of the scenario's seed");
   given.option("jobs", "N", "contenders at once; else one per core");
+  declare_plugins(given);
   given.flag("json", "print one JSON document");
 }
 
@@ -124,7 +142,8 @@ run_request request_of(const arguments& given) {
   run_request request{.scenario = given.required("SCENARIO"),
                       .sets = given.all("set"),
                       .only = given.all("only"),
-                      .seed = std::nullopt};
+                      .seed = std::nullopt,
+                      .plugins = given.all("plugin")};
   if (given.has("seed")) {
     constexpr std::int64_t seed_max = 9'000'000'000'000'000;
     std::int64_t seed = given.number("seed", 0, 0);
@@ -141,7 +160,7 @@ run_request request_of(const arguments& given) {
 void run_command(const std::vector<std::string>& words) {
   arguments given{"run",
                   "run SCENARIO [-o FILE.h5] [--force] [--set KEY=VALUE]... "
-                  "[--only CONTENDER]... [--seed N] [--jobs N] [--json]",
+                  "[--only CONTENDER]... [--seed N] [--jobs N] [--plugin FILE]... [--json]",
                   "Runs every contender of a scenario on the same workload and compares them."};
   add_options(given);
   if (!given.parse(words)) {

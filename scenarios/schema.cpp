@@ -74,6 +74,7 @@ std::vector<setting_rule> make_rules() {
   std::vector<setting_rule> all = {
       {"name", text, "", "what the run is called; the file's stem where omitted"},
       {"seed", integer, "0", "all chance of the run derives from it"},
+      {"plugins", paths, "", "shared libraries with policies in them"},
 
       {"workload.format", text, "", "\"generator\" or a trace format"},
       {"workload.path", path, "", "the trace file; the generator needs none"},
@@ -357,6 +358,8 @@ std::string_view expected_of(setting_type type) {
       return "a string";
     case path:
       return "a path in quotes";
+    case paths:
+      return "a list of paths such as [\"one.so\", \"two.so\"]";
     case resource:
       return "a name in quotes";
     case integer:

@@ -15,6 +15,7 @@ namespace refrain {
 enum class setting_type : std::uint8_t {
   text,
   path,      ///< relative to the scenario's folder, in --set to the working directory
+  paths,     ///< a list of them, or one
   resource,  ///< a name, or a path that ends in ".toml"
   integer,
   real,

@@ -33,6 +33,8 @@ std::string found_text(const written_value& written) {
       return "\"" + std::get<std::string>(written) + "\"";
     case 5:
       return "a table";
+    case 6:
+      return "a list";
     default:
       return "something else";
   }
@@ -67,6 +69,9 @@ class checker {
       case path:
       case resource:
         check_path(folder);
+        break;
+      case paths:
+        check_paths(folder);
         break;
       case integer:
       case real:
@@ -111,8 +116,9 @@ class checker {
     return *found;
   }
 
-  const std::string& string() const {
-    const std::string& found = get<std::string>();
+  const std::string& string() const { return line(get<std::string>()); }
+
+  const std::string& line(const std::string& found) const {
     if (found.empty() || found.find('\n') != std::string::npos) {
       throw input_error{where_, "expected a string of one line that is not empty"};
     }
@@ -132,8 +138,20 @@ class checker {
   void check_path(const std::string& folder) {
     value_.text = value_.path = string();
     bool is_path = rule_.type == path || value_.text.ends_with(".toml");
-    if (is_path && !folder.empty()) {
-      value_.path = (std::filesystem::path{folder} / value_.text).string();
+    if (is_path) {
+      value_.path = resolved(value_.text, folder);
+    }
+  }
+
+  static std::string resolved(const std::string& path, const std::string& folder) {
+    return folder.empty() ? path : (std::filesystem::path{folder} / path).string();
+  }
+
+  void check_paths(const std::string& folder) {
+    const auto* one = std::get_if<std::string>(&written_);
+    for (const std::string& each : one != nullptr ? written_list{*one} : get<written_list>()) {
+      value_.text += (value_.text.empty() ? "" : ", ") + line(each);
+      value_.paths.push_back(resolved(each, folder));
     }
   }
 

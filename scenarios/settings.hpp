@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "policies/parameters.hpp"
 #include "scenarios/schema.hpp"
@@ -21,9 +22,12 @@ struct written_policy {
   given_parameters values;
 };
 
+/// A list of strings as written.
+using written_list = std::vector<std::string>;
+
 /// A value as written. Monostate: of a kind that no key takes.
-using written_value =
-    std::variant<std::monostate, bool, std::int64_t, double, std::string, written_policy>;
+using written_value = std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                                   written_policy, written_list>;
 
 /// A checked value.
 struct setting_value {
@@ -32,7 +36,8 @@ struct setting_value {
   double number = 0;  ///< integers, reals, booleans, shares; durations in seconds
   sim_time time{0};   ///< durations
   std::string path;   ///< paths and resources: resolved
-  given_parameters values;  ///< policies
+  std::vector<std::string> paths;  ///< lists of paths: resolved
+  given_parameters values;         ///< policies
 };
 
 /// Checks what was written for `rule`. `where` is as in setting_value; `folder` is what relative

@@ -18,7 +18,7 @@ class look_ahead_lru final : public eviction {
       : entries_(setup.slots), evictable_{setup.slots} {}
 
   void on_insert(slot_id slot, const entry_view& seen) override {
-    entries_[slot] = {.wanted = seen.wanted > 0};
+    entries_[slot] = {.last = 0, .wanted = seen.wanted > 0, .pinned = false};
     touch(slot);
   }
   void on_hit(slot_id slot, const entry_view&) override { touch(slot); }
@@ -37,13 +37,13 @@ class look_ahead_lru final : public eviction {
 
  private:
   struct entry {
-    std::uint64_t last = 0;
-    bool wanted = false;
-    bool pinned = false;
+    std::uint64_t last : 62;
+    bool wanted : 1;
+    bool pinned : 1;
   };
 
   void touch(slot_id slot) {
-    entries_[slot].last = ++clock_;
+    entries_[slot].last = ++clock_ & ~(std::uint64_t{3} << 62);
     offer(slot);
   }
   void set_wanted(slot_id slot, bool wanted) {
@@ -53,13 +53,13 @@ class look_ahead_lru final : public eviction {
   void offer(slot_id slot) {
     const entry& e = entries_[slot];
     if (!e.pinned) {
-      evictable_.set(slot, {e.wanted, e.last});
+      evictable_.set(slot, std::uint64_t{e.wanted} << 63 | e.last);
     }
   }
 
   std::uint64_t clock_ = 0;
   std::vector<entry> entries_;
-  indexed_heap<std::pair<bool, std::uint64_t>> evictable_;
+  indexed_heap<std::uint64_t> evictable_;
 };
 
 const register_eviction<look_ahead_lru> registration{

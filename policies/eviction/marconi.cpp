@@ -73,16 +73,20 @@ class marconi final : public eviction {
     if (drawn_.empty()) {
       return no_slot;
     }
-    auto [oldest, newest] = std::minmax_element(drawn_.begin(), drawn_.end(), by_use);
-    auto [cheapest, dearest] = std::minmax_element(drawn_.begin(), drawn_.end(), by_saved);
+    auto uses = std::minmax_element(drawn_.begin(), drawn_.end(), by_use);
+    auto savings = std::minmax_element(drawn_.begin(), drawn_.end(), by_saved);
+    const entry& oldest = entries_[*uses.first];
+    const entry& newest = entries_[*uses.second];
+    const entry& cheapest = entries_[*savings.first];
+    const entry& dearest = entries_[*savings.second];
     auto scaled = [](double x, double low, double high) {
       return high > low ? (x - low) / (high - low) : 0;
     };
     auto score = [&](slot_id slot) {
       const entry& e = entries_[slot];
-      return scaled(static_cast<double>(e.last), static_cast<double>(entries_[*oldest].last),
-                    static_cast<double>(entries_[*newest].last)) +
-             alpha_ * scaled(e.saved, entries_[*cheapest].saved, entries_[*dearest].saved);
+      return scaled(static_cast<double>(e.last), static_cast<double>(oldest.last),
+                    static_cast<double>(newest.last)) +
+             alpha_ * scaled(e.saved, cheapest.saved, dearest.saved);
     };
     return *std::min_element(drawn_.begin(), drawn_.end(), [&](slot_id a, slot_id b) {
       double of_a = score(a), of_b = score(b);

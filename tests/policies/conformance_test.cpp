@@ -1,4 +1,5 @@
-// What every registered eviction policy must keep to, whatever it does: it is found by itself.
+// What every registered eviction policy must keep to, whatever it does: it is found by itself. The
+// checks are those of `refrain check`.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,9 +7,7 @@
 #include <vector>
 
 #include "policies/cache.hpp"
-#include "policies/replay.hpp"
-#include "tests/policies/columns.hpp"
-#include "tests/zipf.hpp"
+#include "policies/check.hpp"
 
 namespace refrain {
 namespace {
@@ -21,212 +20,42 @@ std::vector<std::string> eviction_names() {
   return names;
 }
 
-bool needs_chains(const eviction_needs& needs) {
-  return needs.sessions || needs.queue > 0 || needs.tree || needs.costs || needs.categories ||
-         needs.hints || needs.steps;
-}
-
-class conformance : public ::testing::TestWithParam<std::string> {
- protected:
-  const eviction_entry& entry() { return registry<eviction_entry>::find(GetParam(), "test"); }
-  parameters defaults() { return {entry().info.parameters, {}, "test"}; }
+struct named_check {
+  std::string policy;
+  const policy_check* check;
 };
 
-// A driver as an executor would be: requests over chains of blocks, some still running, every
-// victim checked by the cache.
-class driver {
- public:
-  driver(const eviction_entry& entry, const parameters& values, std::uint64_t seed,
-         std::uint32_t slots = 40)
-      : slots_{slots},
-        random_{seed, "conformance"},
-        needs_{entry.needs(values)},
-        policy_{entry.make(values, {.slots = slots, .capacity = slots, .ahead = &ahead_})},
-        cache_{*policy_, slots, slots} {
-    for (std::uint64_t r = 0; r < requests; ++r) {
-      chains_.push_back(random_chain());
-      ahead_.add(request_id{r}, chains_.back());
+void PrintTo(const named_check& named, std::ostream* out) {
+  *out << named.policy << " and " << named.check->rule;
+}
+
+std::vector<named_check> every_check() {
+  std::vector<named_check> all;
+  for (const std::string& policy : eviction_names()) {
+    for (const policy_check& check : policy_checks()) {
+      all.push_back({policy, &check});
     }
   }
-
-  std::uint64_t run() {
-    for (std::uint64_t r = 0; r < requests; ++r) {
-      if (running_.size() > 3) {
-        finish(random_.below(running_.size()));
-      }
-      serve(r);
-      EXPECT_LE(cache_.occupied(), slots_);
-      EXPECT_GE(cache_.unpinned(), 0);
-    }
-    while (!running_.empty()) {
-      finish(0);
-    }
-    return choices_;
-  }
-
- private:
-  static constexpr std::uint64_t requests = 400;
-
-  std::vector<block_key> random_chain() {
-    std::uint64_t family = random_.below(6);
-    std::vector<block_key> chain;
-    std::uint64_t shared = random_.below(6);
-    std::uint64_t length = shared + 1 + random_.below(4);
-    for (std::uint64_t i = 0; i < length; ++i) {
-      std::uint64_t branch = i < shared ? 0 : 1 + random_.below(3);
-      std::uint64_t before = chain.empty() ? family : chain.back().get();
-      chain.push_back(block_key{mix64(before, branch)});
-    }
-    return chain;
-  }
-
-  void serve(std::uint64_t r) {
-    policy_->begin_request({.id = request_id{r},
-                            .session = session_id{r % 7},
-                            .now = sim_time{static_cast<std::int64_t>(r) * 1'000'000'000}});
-    std::vector<slot_id> used;
-    slot_id parent = no_slot;
-    for (std::uint32_t depth = 0; depth < chains_[r].size(); ++depth) {
-      entry_view e{.key = chains_[r][depth], .depth = depth, .parent = parent};
-      slot_id slot = cache_.find(e.key);
-      if (slot != no_slot) {
-        policy_->on_hit(slot, e);
-      } else if (!policy_->on_miss(e) || (slot = store(e)) == no_slot) {
-        break;
-      }
-      cache_.pin(slot);
-      used.push_back(slot);
-      parent = slot;
-    }
-    running_.push_back(std::move(used));
-  }
-
-  slot_id store(const entry_view& e) {
-    while (!cache_.fits(1)) {
-      if (cache_.unpinned() == 0) {
-        return no_slot;
-      }
-      slot_id gone = cache_.evict();  // asserts that the victim is unpinned and resident
-      if (gone == no_slot) {
-        EXPECT_TRUE(needs_.tree);
-        return no_slot;
-      }
-      choices_ = mix64(choices_, gone.get());
-    }
-    return cache_.insert(e);
-  }
-
-  void finish(std::size_t which) {
-    for (std::size_t i = running_[which].size(); i-- > 0;) {
-      cache_.unpin(running_[which][i]);
-    }
-    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(which));
-  }
-
-  std::uint32_t slots_;
-  random_stream random_;
-  eviction_needs needs_;
-  future ahead_;
-  std::vector<std::vector<block_key>> chains_;
-  std::unique_ptr<eviction> policy_;
-  cache<eviction> cache_;
-  std::vector<std::vector<slot_id>> running_;
-  std::uint64_t choices_ = 0;
-};
-
-TEST_P(conformance, never_evicts_a_pinned_block_and_never_exceeds_its_capacity) {
-  if (entry().needs(defaults()).unbounded) {
-    GTEST_SKIP() << "unbounded";
-  }
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    SCOPED_TRACE(seed);
-    driver{entry(), defaults(), seed}.run();
-  }
+  return all;
 }
 
-TEST_P(conformance, never_evicts_a_pinned_block_in_a_tiny_cache_full_of_pins) {
-  if (entry().needs(defaults()).unbounded) {
-    GTEST_SKIP() << "unbounded";
+class conformance : public ::testing::TestWithParam<named_check> {};
+
+TEST_P(conformance, holds) {
+  const auto& [policy, check] = GetParam();
+  checked_policy subject{&registry<eviction_entry>::find(policy, "test")};
+  check_report report = run_check(*check, subject);
+  if (report.outcome == check_outcome::skipped) {
+    GTEST_SKIP() << report.reason;
   }
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    driver{entry(), defaults(), seed, static_cast<std::uint32_t>(1 + mix64(seed) % 24)}.run();
-  }
+  EXPECT_EQ(report.outcome, check_outcome::passed) << report.reason << "; seed " << subject.seed;
 }
 
-TEST_P(conformance, makes_the_same_choices_twice) {
-  if (entry().needs(defaults()).unbounded) {
-    GTEST_SKIP() << "unbounded";
-  }
-  std::uint64_t first = driver{entry(), defaults(), 7}.run();
-  EXPECT_EQ(first, (driver{entry(), defaults(), 7}.run()));
-  EXPECT_NE(first, 0u);
+std::string own_name(const ::testing::TestParamInfo<named_check>& test) {
+  return test.param.policy + "_" + std::string{test.param.check->name};
 }
 
-TEST_P(conformance, has_only_compulsory_misses_when_everything_fits) {
-  eviction_needs needs = entry().needs(defaults());
-  if (entry().replay_flat == nullptr || needs_chains(needs)) {
-    GTEST_SKIP() << "not replayed flat";
-  }
-  access_columns columns = testing::zipf_columns(20'000, 500, false);
-  replay_result result = replay(columns, GetParam(), {}, 500, replay_rule::flat, "test");
-  EXPECT_EQ(result.misses(), unique_keys(columns));
-}
-
-TEST_P(conformance, is_never_better_than_min_with_bypass) {
-  eviction_needs needs = entry().needs(defaults());
-  if (entry().replay_flat == nullptr || needs_chains(needs)) {
-    GTEST_SKIP() << "not replayed flat";
-  }
-  access_columns columns = testing::zipf_columns(20'000, 2'000, false);
-  for (std::int64_t capacity : {1, 2, 10, 100, 1'000}) {
-    replay_result bound = replay(columns, "min_bypass", {}, capacity, replay_rule::flat, "test");
-    replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::flat, "test");
-    EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
-  }
-}
-
-TEST_P(conformance, is_never_better_than_the_bound_on_chains) {
-  if (entry().replay_prefix == nullptr) {
-    GTEST_SKIP() << "not replayed";
-  }
-  access_columns columns = testing::chain_columns(600, 5);
-  for (std::uint64_t r = 0; r < columns.requests(); ++r) {
-    columns.sessions.push_back(session_id{columns.keys[columns.starts[r]].get() % 17});
-    columns.categories.push_back(static_cast<std::uint32_t>(r % 3));
-    columns.hints.push_back({static_cast<std::int32_t>(r % 4 * 30), sim_time{5'000'000'000}});
-    columns.agents.push_back(static_cast<std::uint32_t>(r % 4));
-    columns.upcoming.push_back({{static_cast<std::uint32_t>((r + 1) % 4), 1}});
-    columns.input_tokens.push_back(columns.block_tokens);
-    columns.output_tokens.push_back(token_count{16});
-  }
-  for (std::int64_t capacity : {1, 3, 20, 100, 400}) {
-    replay_result bound =
-        replay(columns, "belady_bypass", {}, capacity, replay_rule::prefix, "test");
-    replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::prefix, "test");
-    EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
-  }
-}
-
-TEST_P(conformance, is_never_better_than_the_volume_bound_where_sizes_differ) {
-  eviction_needs needs = entry().needs(defaults());
-  if (entry().replay_flat == nullptr || needs_chains(needs)) {
-    GTEST_SKIP() << "not replayed flat";
-  }
-  access_columns columns = testing::object_columns(8'000, 800, 20, 2);
-  for (std::int64_t capacity : {20, 100, 1'000, 20'000}) {
-    replay_result bound = replay(columns, "volume", {}, capacity, replay_rule::flat, "test");
-    replay_result mine = replay(columns, GetParam(), {}, capacity, replay_rule::flat, "test");
-    EXPECT_GE(mine.misses(), bound.misses()) << "capacity " << capacity;
-    EXPECT_GE(mine.missed_size, bound.missed_size) << "capacity " << capacity;
-  }
-}
-
-std::string own_name(const ::testing::TestParamInfo<std::string>& test) {
-  return test.param;
-}
-
-INSTANTIATE_TEST_SUITE_P(every_eviction_policy, conformance, ::testing::ValuesIn(eviction_names()),
+INSTANTIATE_TEST_SUITE_P(every_eviction_policy, conformance, ::testing::ValuesIn(every_check()),
                          own_name);
 
 TEST(leaf_scope, evicts_children_before_their_parents) {
@@ -247,14 +76,15 @@ TEST(leaf_scope, evicts_children_before_their_parents) {
   }
 }
 
-TEST(leaf_scope, runs_through_the_same_driver_with_pins) {
+TEST(leaf_scope, passes_the_same_checks_with_and_without_history) {
   for (const char* name : {"lfu", "lfu_da", "gdsf", "slru", "lrfu"}) {
-    const auto& entry = registry<eviction_entry>::find(name, "test");
     for (const char* history : {"forgotten", "kept"}) {
-      parameters leaf{entry.info.parameters, {{"scope", "leaf"}, {"history", history}}, "test"};
-      for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        SCOPED_TRACE(std::string{name} + " " + std::to_string(seed));
-        driver{entry, leaf, seed, static_cast<std::uint32_t>(1 + mix64(seed) % 40)}.run();
+      checked_policy leaf{&registry<eviction_entry>::find(name, "test"),
+                          {{"scope", "leaf"}, {"history", history}}};
+      for (const policy_check& check : policy_checks()) {
+        check_report report = run_check(check, leaf);
+        EXPECT_NE(report.outcome, check_outcome::failed)
+            << name << ", history " << history << ", " << check.name << ": " << report.reason;
       }
     }
   }

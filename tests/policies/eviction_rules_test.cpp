@@ -149,11 +149,19 @@ TEST(history, a_count_goes_on_when_its_block_returns_only_if_it_is_kept) {
 
 TEST(memory, is_at_most_eighty_bytes_a_slot) {
   access_columns columns = testing::zipf_columns(600'000, 1'000'000, false);
-  for (const char* name : {"fifo", "lru", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu", "lfu",
-                           "lfu_da", "two_q"}) {
-    replay_result result = replay(columns, name, {}, 100'000, replay_rule::flat, "test");
+  columns.block_tokens = token_count{16};
+  columns.has_chains = true;  // of one block each
+  auto check = [&](const char* name, replay_rule rule) {
+    replay_result result = replay(columns, name, {}, 100'000, rule, "test");
     EXPECT_LE(result.peak_bytes, 80u * 100'000u) << name;
     EXPECT_GT(result.misses(), 100'000u);
+  };
+  for (const char* name : {"fifo", "lru", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu", "lfu",
+                           "lfu_da", "two_q", "w_tinylfu", "ttl"}) {
+    check(name, replay_rule::flat);
+  }
+  for (const char* name : {"look_ahead_lru", "cost_aware", "marconi"}) {
+    check(name, replay_rule::prefix);
   }
 }
 

@@ -24,7 +24,8 @@ void compare(std::size_t made_for, std::size_t most, std::uint64_t range, std::u
     ASSERT_EQ(ours.find(key), known == plain.end() ? no_slot : slot_id{known->second});
     if (known != plain.end()) {
       if (random.below(2) == 0) {
-        ours.erase(key);
+        ASSERT_EQ(ours.key_of(slot_id{known->second}), key);
+        ours.erase(slot_id{known->second});
         plain.erase(known);
       }
     } else if (plain.size() < most) {

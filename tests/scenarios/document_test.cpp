@@ -103,6 +103,21 @@ TEST(document, says_which_type_was_expected_and_what_was_found) {
             "parameter = value }, found something else");
 }
 
+TEST(document, takes_lists_of_paths_relative_to_the_file_and_in_set_to_the_working_directory) {
+  scenario_document document{"a/s.toml", "plugins = [\"one.so\", \"/b/two.so\"]\n"};
+  using list = std::vector<std::string>;
+  EXPECT_EQ(document.resolved().at("plugins").paths, (list{"a/one.so", "/b/two.so"}));
+  EXPECT_EQ(document.resolved().text("plugins"), "one.so, /b/two.so");
+  document.set("plugins=three.so");
+  EXPECT_EQ(document.resolved().at("plugins").paths, list{"three.so"});
+  document.set("plugins=[\"4.so\", \"5.so\"]");
+  EXPECT_EQ(document.resolved().at("plugins").paths, (list{"4.so", "5.so"}));
+  EXPECT_EQ(error_of_text("plugins = [\"\"]\n"),
+            "s.toml:1: plugins: expected a string of one line that is not empty");
+  EXPECT_EQ(error_of_text("seed = [\"x\"]\n"),
+            "s.toml:1: seed: expected an integer, found something else");
+}
+
 TEST(document, refuses_numbers_out_of_range) {
   EXPECT_EQ(error_of_text("[tiers.gpu]\nblocks = 0\n"),
             "s.toml:2: tiers.gpu.blocks: must be at least 1, found 0");

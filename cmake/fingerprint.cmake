@@ -1,0 +1,12 @@
+# Writes OUT, a header with one hash over the names and texts of the header FILES (separated by "|").
+string(REPLACE "|" ";" FILES "${FILES}")
+list(SORT FILES)
+set(all "")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME)
+  file(SHA256 ${file} hash)
+  string(APPEND all "${name} ${hash}\n")
+endforeach()
+string(SHA256 hash "${all}")
+string(SUBSTRING ${hash} 0 32 hash)
+file(WRITE ${OUT} "// Which headers a plug-in and the program were built with.\n#pragma once\n\n#define REFRAIN_PLUGIN_HEADERS \"${hash}\"\n")
