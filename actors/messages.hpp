@@ -53,11 +53,23 @@ struct prompt {
   std::shared_ptr<const prompt_layout> layout{};  ///< where chunks have blocks of their own
   std::vector<seen_mark> seen{};                  ///< by segment, where that is counted
   std::shared_ptr<const request_notes> notes{};   ///< where the eviction policy asks for them
+  /// What the prompt holds, where a corpus is searched: then the retriever makes the keys.
+  std::vector<segment> segments{};
+  content_id answer{};     ///< content of the output, likewise
+  std::uint64_t salt = 0;  ///< isolation domain, likewise
+};
+
+/// What a search gave and took.
+struct search_result {
+  std::int64_t chunks = 0;  ///< that were put into the prompt
+  token_count tokens;       ///< of these
+  sim_time took{0};         ///< from the prompt's arrival at the retriever until it went on
 };
 
 /// retriever to itself: the search for this prompt has taken its time.
 struct retrieved {
   prompt what;
+  search_result found;
   caf::response_promise reply;
 };
 
@@ -85,6 +97,7 @@ struct answer {
   seen_tokens seen;              ///< against an endless cache of whole chunks
   token_count resumed_tokens;    ///< prompt tokens that others had computed when it resumed
   std::int64_t preemptions = 0;
+  search_result retrieval{};    ///< what was found for it before it came to a router
   token_count routable_tokens;  ///< that some executor held when the router decided
   token_count routed_tokens;    ///< that the router believed to be in the executor it chose
 };

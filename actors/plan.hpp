@@ -14,6 +14,7 @@
 #include "policies/future.hpp"
 #include "policies/parameters.hpp"
 #include "policies/recompute.hpp"
+#include "traces/corpus/corpus_search.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -90,6 +91,14 @@ struct disaggregation_plan {
   policy_choice routing;               ///< which decode executor goes on; set where it is used
 };
 
+/// The search before the prompt.
+struct retrieval_plan {
+  sim_time latency{0};    ///< stated: of every search
+  bool measured = false;  ///< searches are timed on this machine, and `latency` comes on top
+  std::shared_ptr<const corpus_search> search{};  ///< null: prompts hold their documents already
+  std::size_t number = 0;  ///< of this search among the run's different ones, from 1
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -122,7 +131,7 @@ struct contender_plan {
   bool overlap = false;  ///< a load ends layer by layer beside the first iteration that uses it
   std::int64_t executors_per_node = INT64_MAX;
 
-  sim_time retrieval_latency{0};
+  retrieval_plan retrieval;
   bool fast_forward = true;  ///< advance identical iterations together; same results either way
   sim_time sample_every{10'000'000'000};  ///< between two rows of an executor's time series
 

@@ -11,7 +11,9 @@ recorder::recorder(caf::actor_config& config, contender_context* context, conten
     : caf::event_based_actor{config},
       context_{*context},
       results_{results},
-      requests_{results_.open("requests", requests_table(context->workload))},
+      columns_{context->workload.info.has_measured, context->plan.retrieval.search != nullptr,
+               context->workload.count_seen},
+      requests_{results_.open("requests", requests_table(columns_))},
       executors_{results_.open("executors", executors_table())},
       last_(static_cast<std::size_t>(context->plan.executors)) {}
 
@@ -26,7 +28,7 @@ caf::behavior recorder::make_behavior() {
 }
 
 void recorder::record(const request_over& row) {
-  add_request(requests_.rows(), row, context_.workload);
+  add_request(requests_.rows(), row, columns_);
   requests_.commit();
   context_.control.finished.fetch_add(1, std::memory_order_relaxed);
 }

@@ -7,6 +7,7 @@
 
 #include "actors/context.hpp"
 #include "actors/messages.hpp"
+#include "actors/recorder_tables.hpp"
 #include "analysis/results_writer.hpp"
 
 namespace refrain {
@@ -25,6 +26,7 @@ class recorder final : public caf::event_based_actor {
 
   contender_context& context_;
   contender_writer results_;
+  request_columns columns_;
   part_stream requests_;
   part_stream executors_;
   std::vector<executor_sample> last_;  // by executor

@@ -135,6 +135,15 @@ const integer_of<request_over> seen_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.result.seen.hits_unseen; }},
 };
 
+const integer_of<request_over> searched_integers[] = {
+    {"retrieved_chunks", "1", "pieces of documents that were found and put into the prompt",
+     [](const request_over& r) -> std::int64_t { return r.result.retrieval.chunks; }},
+    {"retrieved_tokens", "tokens", "of input_tokens, pieces of documents that were found",
+     [](const request_over& r) -> std::int64_t { return r.result.retrieval.tokens; }},
+    {"retrieval_ns", "ns", "time of the search, measured or stated as retriever.timing says",
+     [](const request_over& r) -> std::int64_t { return r.result.retrieval.took.count(); }},
+};
+
 const real_of<request_over> request_reals[] = {
     {"arrival_s", "s", "when the session sent it",
      [](const request_over& r) { return to_seconds(r.sent); }},
@@ -205,7 +214,7 @@ void add_reals(table& t, std::size_t& at, const Columns& columns, const Row& row
 
 }  // namespace
 
-table requests_table(const workload_plan& workload) {
+table requests_table(const request_columns& more) {
   table t;
   declare_integers(t, request_integers);
   for (std::size_t cause = 0; cause < lost_causes; ++cause) {
@@ -213,28 +222,34 @@ table requests_table(const workload_plan& workload) {
     t.columns.push_back(
         integer_column(name, "tokens", "of computed_tokens, by cause; the causes sum to it"));
   }
-  if (workload.count_seen) {
+  if (more.seen) {
     declare_integers(t, seen_integers);
   }
   declare_reals(t, request_reals);
-  if (workload.info.has_measured) {
+  if (more.measured) {
     declare_reals(t, measured_reals);
+  }
+  if (more.searched) {
+    declare_integers(t, searched_integers);
   }
   return t;
 }
 
-void add_request(table& rows, const request_over& row, const workload_plan& workload) {
+void add_request(table& rows, const request_over& row, const request_columns& more) {
   std::size_t at = 0;
   add_integers(rows, at, request_integers, row);
   for (token_count tokens : row.result.lost) {
     rows.columns[at++].integers().push_back(tokens);
   }
-  if (workload.count_seen) {
+  if (more.seen) {
     add_integers(rows, at, seen_integers, row);
   }
   add_reals(rows, at, request_reals, row);
-  if (workload.info.has_measured) {
+  if (more.measured) {
     add_reals(rows, at, measured_reals, row);
+  }
+  if (more.searched) {
+    add_integers(rows, at, searched_integers, row);
   }
 }
 

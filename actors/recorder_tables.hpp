@@ -10,10 +10,17 @@
 
 namespace refrain {
 
-/// The empty `requests` table; with columns of measured times where the trace has them.
-table requests_table(const workload_plan& workload);
+/// Which columns a `requests` table has beside those that all have.
+struct request_columns {
+  bool measured = false;  ///< times that the trace measured
+  bool searched = false;  ///< what was retrieved
+  bool seen = false;      ///< what an endless cache of chunks would have seen
+};
+
+/// The empty `requests` table.
+table requests_table(const request_columns& more);
 /// Adds a finished request to a table made by requests_table.
-void add_request(table& rows, const request_over& row, const workload_plan& workload);
+void add_request(table& rows, const request_over& row, const request_columns& more);
 
 /// The empty `executors` table: the time series.
 table executors_table();

@@ -1,6 +1,8 @@
-// The retriever: the search before the prompt. The traces and generators of today name their
-// documents, so it skips the search but not its latency, and passes the prompt on to its session's
-// router.
+// The retriever: the search before the prompt. Where the scenario has a corpus it searches it for
+// the prompt's question, puts the chunks it finds before the question and makes the keys; real
+// searches are timed, and the time they take here passes in virtual time, unless the scenario
+// states one. Traces that name their documents skip the search but not the stated latency. Searches
+// of different prompts do not wait for each other.
 #pragma once
 
 #include <caf/event_based_actor.hpp>
@@ -18,6 +20,8 @@ class retriever final : public caf::event_based_actor {
   caf::behavior make_behavior() override;
 
  private:
+  void search(prompt& what, search_result& found) const;
+  void pass_on(retrieved& ready);
   const caf::actor& router_of(session_id session) const;
 
   contender_context& context_;

@@ -5,6 +5,19 @@
 
 namespace refrain {
 
+namespace {
+
+/// The prompt of a request whose documents have yet to be found; the retriever composes it.
+prompt to_be_filled(const request& row) {
+  prompt what{row.id, row.session, row.input_tokens, row.output_tokens, {}, false, row.last_turn};
+  what.segments = row.segments;
+  what.answer = row.answer;
+  what.salt = row.salt;
+  return what;
+}
+
+}  // namespace
+
 session::session(caf::actor_config& config, contender_context* context)
     : caf::event_based_actor{config}, context_{*context} {}
 
@@ -34,7 +47,9 @@ void session::send_next() {
   turn& next = turns_.front();
   sent_ = context_.time.now();
   ++context_.injected;
-  prompt what = context_.composing.compose(next.what, std::move(next.seen), sent_);
+  prompt what = context_.plan.retrieval.search == nullptr
+                    ? context_.composing.compose(next.what, std::move(next.seen), sent_)
+                    : to_be_filled(next.what);
   request(context_.retriever, caf::infinite, std::move(what)).then([this](const answer& result) {
     receive(result);
   });
@@ -44,8 +59,13 @@ void session::receive(const answer& result) {
   const refrain::request& over = turns_.front().what;
   last_answer_ = context_.time.now();
   ++context_.over;
-  request_over row{over.id, over.session, over.turn, over.input_tokens, over.output_tokens,
-                   sent_,   result};
+  request_over row{over.id,
+                   over.session,
+                   over.turn,
+                   over.input_tokens + result.retrieval.tokens,
+                   over.output_tokens,
+                   sent_,
+                   result};
   if (over.measured) {
     row.measured_ttft_ns = over.measured->ttft.count();
     row.measured_e2e_ns = over.measured->e2e.count();

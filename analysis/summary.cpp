@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 45> columns_read = {"status",
+constexpr std::array<std::string_view, 48> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -60,7 +60,10 @@ constexpr std::array<std::string_view, 45> columns_read = {"status",
                                                            "seen_lost_floor",
                                                            "seen_lost_blended",
                                                            "seen_lost_cache",
-                                                           "hit_tokens_unseen"};
+                                                           "hit_tokens_unseen",
+                                                           "retrieved_chunks",
+                                                           "retrieved_tokens",
+                                                           "retrieval_ns"};
 
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
@@ -138,6 +141,13 @@ std::vector<metric> metrics_of(request_totals& served, const table* totals) {
     if ((seen || name.starts_with(lost_prefix)) && served.has(name)) {
       m.push_back(optional_sum(std::string{name}, "tokens", served));
     }
+  }
+  if (served.has("retrieval_ns")) {
+    sum("retrieved_chunks", "1");
+    sum("retrieved_tokens", "tokens");
+    m.push_back(ratio_metric("retrieval_s", "s",
+                             1e-9 * static_cast<double>(served.sum("retrieval_ns")),
+                             static_cast<double>(served.done())));
   }
   return m;
 }

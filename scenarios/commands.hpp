@@ -22,6 +22,7 @@ void replay_command(const std::vector<std::string>& words);
 void policies_command(const std::vector<std::string>& words);
 void show_command(const std::vector<std::string>& words);
 void traces_command(const std::vector<std::string>& words);
+void corpus_command(const std::vector<std::string>& words);
 void new_command(const std::vector<std::string>& words);
 void check_command(const std::vector<std::string>& words);
 

@@ -20,6 +20,8 @@
 #include "scenarios/disaggregation.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/needs_checks.hpp"
+#include "scenarios/retrieval.hpp"
 #include "scenarios/reuse_checks.hpp"
 #include "scenarios/tiers.hpp"
 #include "scenarios/workload.hpp"
@@ -113,7 +115,8 @@ class run_loader {
     plan_.workload.serial = base_.boolean("workload.serial");
     const std::string& seen = base_.text("results.seen");
     bool is_trace = workload_.info.has_content && base_.text("workload.format") != "generator";
-    plan_.workload.count_seen = seen == "on" || (seen == "auto" && is_trace);
+    plan_.workload.count_seen =
+        (seen == "on" || (seen == "auto" && is_trace)) && workload_.documents == nullptr;
     describe_run();
     for (const contender_section* each : chosen) {
       add_contender(*each);
@@ -125,7 +128,9 @@ class run_loader {
   }
 
  private:
-  using cut_name = std::tuple<std::int64_t, bool, std::uint8_t>;
+  /// Block tokens, full blocks only, kinds of chunks, and the number of the search that fills the
+  /// prompts.
+  using cut_name = std::tuple<std::int64_t, bool, std::uint8_t, std::size_t>;
 
   /// Before any policy is looked up.
   void load_plugins() {
@@ -184,11 +189,17 @@ class run_loader {
     return {token_count{block}, token_count{own}, settings.boolean("kv.full_blocks_only")};
   }
 
-  const workload_survey& survey(const key_scheme& scheme, bool with_future) {
-    workload_survey& known =
-        surveys_[{scheme.block_tokens, scheme.full_blocks_only, scheme.chunk_kinds}];
+  const workload_survey& survey(const contender_plan& plan, bool with_future) {
+    const std::shared_ptr<const corpus_search>& search = plan.retrieval.search;
+    const key_scheme& scheme = plan.keys;
+    workload_survey& known = surveys_[{scheme.block_tokens, scheme.full_blocks_only,
+                                       scheme.chunk_kinds, plan.retrieval.number}];
     if (known.requests == 0 || (with_future && known.ahead == nullptr)) {
-      known = survey_workload(*workload_.open(), scheme, with_future);
+      std::unique_ptr<source> rows = workload_.open();
+      if (search != nullptr) {
+        rows = with_documents(std::move(rows), search);
+      }
+      known = survey_workload(*rows, scheme, with_future);
     }
     return known;
   }
@@ -217,7 +228,12 @@ class run_loader {
     plan.tensor_parallel = settings.integer("hardware.tensor_parallel");
     plan.executors = executors(settings);
     plan.host_overhead = settings.time("hardware.host_overhead");
-    plan.retrieval_latency = settings.time("retriever.latency");
+    plan.retrieval = retrievals_.plan(settings, workload_.documents);
+    if (plan.retrieval.measured) {
+      warnings_.add(name,
+                    "searches are timed here, so times differ from run to run; "
+                    "retriever.latency states one instead");
+    }
     plan.routers = {settings.integer("routers.count"), settings.time("routers.delay"),
                     settings.time("routers.poll"), settings.boolean("routers.watch")};
     plan.fast_forward = settings.boolean("execution.fast_forward");
@@ -236,16 +252,15 @@ class run_loader {
     check_names(settings, plan);
     check_reuse(settings, plan, workload_.info, reusing);
     eviction_needs needs = needs_of(plan.eviction);
-    check_sessions(settings, "policies.eviction", plan.eviction, needs.sessions);
-    check_notes(settings, plan.eviction, needs);
-    check_sessions(settings, "policies.routing", plan.routing,
+    check_told(settings, workload_.info, plan.eviction, needs);
+    check_sessions(settings, workload_.info, "policies.routing", plan.routing,
                    needs_of_routing(plan.routing).sessions);
     if (plan.disaggregation.prefill_executors > 0) {
       const policy_choice& decode = plan.disaggregation.routing;
-      check_sessions(settings, "disaggregation.policies.routing", decode,
+      check_sessions(settings, workload_.info, "disaggregation.policies.routing", decode,
                      needs_of_routing(decode).sessions);
     }
-    const workload_survey& counts = survey(plan.keys, needs.future);
+    const workload_survey& counts = survey(plan, needs.future);
     plan_.workload.requests = counts.requests;
     plan.ahead = needs.future ? counts.ahead : nullptr;
     // Another order of documents gives other blocks.
@@ -279,33 +294,6 @@ class run_loader {
                       plan.reuse.name)};
     }
     warnings_.add(plan.name, "the trace has neither block ids nor content, so nothing is reused");
-  }
-
-  /// What an eviction policy wants to be told of requests, the trace must say.
-  void check_notes(const scenario_settings& settings, const policy_choice& policy,
-                   const eviction_needs& needs) const {
-    check_sessions(settings, "policies.eviction", policy, needs.categories);
-    auto lacks = [&](const char* what) {
-      return input_error{settings.where("policies.eviction"),
-                         fmt::format("\"{}\" needs {}", policy.name, what)};
-    };
-    if (needs.hints && !workload_.info.has_hints) {
-      throw lacks("retention hints, and this trace has none");
-    }
-    if (needs.steps && !workload_.info.has_steps) {
-      throw lacks("the step graph of a workflow, and this trace has none");
-    }
-    if (needs.expiry) {
-      throw lacks("blocks to be dropped while there is room, which runs do not do; replay it");
-    }
-  }
-
-  void check_sessions(const scenario_settings& settings, std::string_view key,
-                      const policy_choice& policy, bool needed) const {
-    if (needed && !workload_.info.has_sessions) {
-      throw input_error{settings.where(key),
-                        fmt::format("\"{}\" needs sessions, and this trace has none", policy.name)};
-    }
   }
 
   static std::int64_t executors(const scenario_settings& settings) {
@@ -387,7 +375,9 @@ class run_loader {
     run.trace_sha256 = workload_.sha256;
     bool generated = base_.text("workload.format") == "generator";
     for (const setting_rule& rule : scenario_schema()) {
-      bool idle = !generated && rule.key.starts_with("workload.generator.");
+      bool asked = rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
+      bool idle = (!generated && rule.key.starts_with("workload.generator.")) ||
+                  (asked && workload_.documents == nullptr);
       if (!rule.per_contender && !idle && base_.has(rule.key)) {
         run.parameters.emplace_back(rule.key, base_.text(rule.key));
       }
@@ -407,11 +397,14 @@ class run_loader {
     contender_description& about = plan_.description.contenders.emplace_back();
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
-      if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan)) {
+      if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan) ||
+          is_idle_search(rule.key, plan.retrieval)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {
         about.parameters.emplace_back(rule.key, fmt::format("{}", plan.keys.block_tokens.get()));
+      } else if (rule.key == "retriever.timing") {
+        about.parameters.emplace_back(rule.key, plan.retrieval.measured ? "measured" : "stated");
       } else if (rule.key == "tiers.gpu.blocks") {
         about.parameters.emplace_back(rule.key, fmt::format("{}", plan.blocks));
       } else if (rule.type != setting_type::policy && settings.has(rule.key)) {
@@ -456,7 +449,13 @@ class run_loader {
       if (!counts.counted || std::get<2>(name) != 0) {
         continue;  // leading runs mean little where chunks are reused wherever they stand
       }
-      plan_.bounds.columns[0].texts().push_back("endless cache");
+      std::size_t number = std::get<3>(name);
+      auto first = std::ranges::find_if(plan_.contenders, [number](const contender_plan& plan) {
+        return plan.retrieval.number == number;
+      });
+      plan_.bounds.columns[0].texts().push_back(
+          number == 0 ? "endless cache"
+                      : fmt::format("endless cache, documents as found for {}", first->name));
       std::size_t at = 1;
       for (std::uint64_t value :
            {static_cast<std::uint64_t>(std::get<0>(name)), std::uint64_t{std::get<1>(name)},
@@ -474,6 +473,7 @@ class run_loader {
   scanned_workload workload_;
   run_plan plan_;
   grouped_warnings warnings_;
+  retrieval_planner retrievals_;
   std::map<cut_name, workload_survey> surveys_;
   std::vector<const loaded_plugin*> plugins_;
 };

@@ -149,8 +149,14 @@ class crew {
 }  // namespace
 
 void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs) {
+  // Two that measure at once would measure each other.
+  bool measures = std::ranges::any_of(
+      plan.contenders, [](const contender_plan& each) { return each.retrieval.measured; });
   if (jobs == 0) {
     jobs = std::max(1u, std::thread::hardware_concurrency());
+  }
+  if (measures) {
+    jobs = 1;
   }
   crew{plan, results}.run(jobs);
 }

@@ -102,10 +102,12 @@ void print_bounds(const table& bounds) {
       std::cout << "The trace names no content, so nothing of it can be shared.\n";
       continue;
     }
+    std::string whose =
+        bounds.at("bound").texts()[i].substr(std::string_view{"endless cache"}.size());
     std::cout << fmt::format(
-        "Endless cache, one request after the other in trace order: {} of {} blocks of {} tokens "
+        "Endless cache{}, one request after the other in trace order: {} of {} blocks of {} tokens "
         "({:.1f}%), {:.1f}% of the tokens.\n",
-        print_count(at("hit_blocks")), print_count(at("blocks")), at("block_tokens"),
+        whose, print_count(at("hit_blocks")), print_count(at("blocks")), at("block_tokens"),
         share(at("hit_blocks"), at("blocks")), share(at("hit_tokens"), at("input_tokens")));
   }
 }

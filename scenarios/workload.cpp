@@ -10,6 +10,7 @@
 
 #include "policies/cache.hpp"
 #include "scenarios/generator_keys.hpp"
+#include "scenarios/retrieval.hpp"
 #include "traces/adapt.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
@@ -22,7 +23,7 @@ constexpr std::string_view generator_format = "generator";
 
 void check_format(const scenario_settings& settings, const std::string& file) {
   const std::string& format = settings.required("workload.format", file).text;
-  std::vector<std::string_view> names{generator_format};
+  std::vector<std::string_view> names{generator_format, questions_format};
   for (const auto& [name, _] : trace_formats()) {
     names.push_back(name);
   }
@@ -32,12 +33,16 @@ void check_format(const scenario_settings& settings, const std::string& file) {
 }
 
 /// A key that this format does not read is refused where somebody wrote it.
-void refuse_unread(const scenario_settings& settings, bool is_generator) {
+void refuse_unread(const scenario_settings& settings, const std::string& format) {
+  bool is_generator = format == generator_format, is_questions = format == questions_format;
   for (const setting_rule& rule : scenario_schema()) {
     bool of_generator = rule.key.starts_with(generator_table);
+    bool of_questions =
+        rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
     bool of_traces = rule.key == "workload.path" || rule.key == "workload.block_tokens" ||
                      rule.key == "workload.bad_rows";
-    bool unread = is_generator ? of_traces : of_generator;
+    bool unread = (of_generator && !is_generator) || (of_questions && !is_questions) ||
+                  (of_traces && (is_generator || is_questions));
     if (unread && settings.has(rule.key) && !settings.at(rule.key).where.empty()) {
       throw input_error{settings.where(rule.key),
                         fmt::format("means nothing with workload.format \"{}\"",
@@ -90,11 +95,18 @@ source_opener open_file(const scenario_settings& settings, const std::string& fi
 
 scanned_workload scan_workload(const scenario_settings& settings, const std::string& file) {
   check_format(settings, file);
-  bool is_generator = settings.text("workload.format") == generator_format;
-  refuse_unread(settings, is_generator);
+  const std::string& format = settings.text("workload.format");
+  bool is_generator = format == generator_format;
+  refuse_unread(settings, format);
   scanned_workload workload;
-  source_opener open =
-      is_generator ? open_generator(settings) : open_file(settings, file, workload);
+  source_opener open;
+  if (format == questions_format) {
+    workload.documents = load_corpus(settings, file);
+    workload.sha256 = sha256_of_corpus(*workload.documents);
+    open = open_questions(settings, workload.documents);
+  } else {
+    open = is_generator ? open_generator(settings) : open_file(settings, file, workload);
+  }
   adaptation changes;
   try {
     changes = adaptation_of(settings);

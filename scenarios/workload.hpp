@@ -11,6 +11,7 @@
 
 #include "policies/future.hpp"
 #include "scenarios/settings.hpp"
+#include "traces/corpus/corpus.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -20,7 +21,8 @@ namespace refrain {
 struct scanned_workload {
   std::function<std::unique_ptr<source>()> open;  ///< adapted as the scenario says
   trace_info info;
-  std::string sha256;  ///< of the trace file; empty for the generator
+  std::string sha256;  ///< of the trace file or the corpus; empty for the generator
+  std::shared_ptr<const corpus> documents;  ///< where questions are asked over a corpus
   std::vector<std::string> warnings;
 };
 

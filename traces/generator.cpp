@@ -15,6 +15,7 @@
 
 #include "traces/random.hpp"
 #include "traces/rows.hpp"
+#include "traces/zipf.hpp"
 
 namespace refrain {
 
@@ -33,27 +34,6 @@ std::uint64_t salt_of(std::uint32_t tenant) {
 content_id content_of(segment_kind kind, std::uint64_t number) {
   return content_id{mix64((static_cast<std::uint64_t>(kind) + 1) << 56 | number)};
 }
-
-/// Draws 0 .. count - 1, i with weight (i + 1)^-exponent.
-class zipf {
- public:
-  zipf(std::uint32_t count, double exponent) {
-    double sum = 0;
-    sums_.reserve(count);
-    for (std::uint32_t i = 1; i <= count; ++i) {
-      sums_.push_back(sum += std::pow(i, -exponent));
-    }
-  }
-
-  std::uint32_t draw(random_stream& random) const {
-    auto found = std::upper_bound(sums_.begin(), sums_.end(), random.uniform() * sums_.back());
-    auto at = static_cast<std::uint32_t>(found - sums_.begin());
-    return std::min(at, static_cast<std::uint32_t>(sums_.size() - 1));
-  }
-
- private:
-  std::vector<double> sums_;
-};
 
 double draw(const drawn_quantity& quantity, random_stream& random) {
   if (!quantity.quantiles.empty()) {

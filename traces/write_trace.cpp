@@ -3,65 +3,14 @@
 #include "traces/write_trace.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
-#include "traces/error.hpp"
+#include "traces/new_file.hpp"
 
 namespace refrain {
 
 namespace {
 
 constexpr std::size_t flush_bytes = 1 << 18;
-
-struct file_closer {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-/// A new file that is removed again unless it is kept.
-class new_file {
- public:
-  explicit new_file(const std::string& path) : path_{path}, file_{std::fopen(path.c_str(), "wbx")} {
-    if (!file_) {
-      fail();
-    }
-  }
-  ~new_file() {
-    if (!kept_) {
-      file_.reset();
-      std::remove(path_.c_str());
-    }
-  }
-  new_file(const new_file&) = delete;
-  new_file& operator=(const new_file&) = delete;
-
-  void write(std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) {
-      fail();
-    }
-    text.clear();
-  }
-
-  void keep() {
-    if (std::fclose(file_.release()) != 0) {
-      fail();
-    }
-    kept_ = true;
-  }
-
- private:
-  [[noreturn]] void fail() {
-    std::string reason = std::strerror(errno);
-    bool exists = !file_ && errno == EEXIST;
-    throw input_error{path_, exists ? "exists; name a new file" : "cannot be written: " + reason};
-  }
-
-  std::string path_;
-  std::unique_ptr<std::FILE, file_closer> file_;
-  bool kept_ = false;
-};
 
 void append(std::string& text, const char* name, std::uint64_t value) {
   text += ",\"";

@@ -218,7 +218,7 @@ TEST_F(a_run, later_turns_wait_for_the_answer_and_the_think_time_and_find_it_in_
   contender_plan p = small_plan(20'000, 16, "prefix", "lru");
   p.keys = key_scheme{token_count{16}, token_count{0}};
   p.batching = testing::choose<batching_entry>("fcfs");
-  p.retrieval_latency = from_seconds(0.005);
+  p.retrieval.latency = from_seconds(0.005);
   table t = run(w.plan(), p);
   auto arrival = by_request<double>(t, "arrival_s");
   auto finish = by_request<double>(t, "finish_s");

@@ -142,6 +142,9 @@ TEST(trace_formats, the_registry_holds_what_the_folder_holds) {
   std::size_t registrations = 0;
   constexpr std::string_view before = ".name = \"";
   for (const auto& file : std::filesystem::directory_iterator{REFRAIN_SOURCE_DIR "/traces"}) {
+    if (!file.is_regular_file()) {
+      continue;
+    }
     std::ifstream in{file.path()};
     std::string text{std::istreambuf_iterator<char>{in}, {}};
     if (text.find("const register_trace_format") != std::string::npos) {
