@@ -1,6 +1,6 @@
 // Reuse outside of the prefix through the program: what RAGPulse gives, layouts, and what is
 // refused with which words.
-#include <regex>
+#include <gmock/gmock.h>
 
 #include "tests/scenarios/program.hpp"
 #include "traces/error.hpp"
@@ -41,7 +41,7 @@ class reuse_outside_the_prefix : public program_test {
     SCOPED_TRACE(assignment);
     EXPECT_EQ(program.status, 2);
     EXPECT_EQ(program.error_lines(), 1) << program.err;
-    EXPECT_TRUE(std::regex_search(program.err, std::regex{pattern})) << program.err;
+    EXPECT_THAT(program.err, testing::ContainsRegex(pattern));
   }
 
   static constexpr const char* generator =
