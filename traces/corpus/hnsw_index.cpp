@@ -1,6 +1,8 @@
 // hnswlib's graph over inner products. Its random levels come from its own generator, seeded; it is
 // filled by one thread, so the same vectors in the same order give the same graph. A vector that is
-// taken away stays in the graph as a way to others.
+// taken away stays in the graph as a way to others. Distances are our own sums, as in the exact
+// index; with hnswlib's vector code go its prefetches, which read behind the ends of its lists.
+#define NO_MANUAL_VECTORIZATION
 #include <hnswlib/hnswlib.h>
 
 #include "traces/corpus/dot.hpp"
@@ -10,6 +12,24 @@
 namespace refrain {
 
 namespace {
+
+/// 1 - cosine, of vectors of length 1.
+class cosine_space final : public hnswlib::SpaceInterface<float> {
+ public:
+  explicit cosine_space(std::size_t width) : width_{width} {}
+
+  std::size_t get_data_size() override { return width_ * sizeof(float); }
+  hnswlib::DISTFUNC<float> get_dist_func() override { return distance; }
+  void* get_dist_func_param() override { return &width_; }
+
+ private:
+  static float distance(const void* a, const void* b, const void* width) {
+    std::size_t count = *static_cast<const std::size_t*>(width);
+    return 1 - dot({static_cast<const float*>(a), count}, {static_cast<const float*>(b), count});
+  }
+
+  std::size_t width_;
+};
 
 class hnsw_index final : public vector_index {
  public:
@@ -62,7 +82,7 @@ class hnsw_index final : public vector_index {
 
   std::size_t width_, search_effort_;
   std::size_t size_ = 0;
-  hnswlib::InnerProductSpace space_;
+  cosine_space space_;
   hnswlib::HierarchicalNSW<float> graph_;
 };
 
