@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "policies/eviction.hpp"
 #include "policies/registry.hpp"
@@ -188,8 +187,8 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
     std::ranges::stable_sort(alike, [](const likely& a, const likely& b) {
       return !std::isnan(a.likeness.cosine) && !(b.likeness.cosine >= a.likeness.cosine);
     });
-    for (const likely& other : alike | std::views::take(donors_max)) {
-      add_donor(other.text->piece, other.text->tokens, row.salt, false, place, layout);
+    for (std::size_t i = 0; i < std::min(alike.size(), donors_max); ++i) {
+      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, false, place, layout);
     }
   }
   for (const chunk_place& place : layout.chunks) {
