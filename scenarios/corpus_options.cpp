@@ -57,8 +57,7 @@ std::vector<std::size_t> top_of(const arguments& given) {
     all.push_back(value);
   }
   std::ranges::sort(all);
-  auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
