@@ -72,6 +72,12 @@ TEST(document, names_file_line_and_nearest_name_of_an_unknown_key) {
   EXPECT_EQ(error_of_text("sed = 3\n"), "s.toml:1: unknown key \"sed\"; did you mean \"seed\"?");
 }
 
+TEST(document, with_letters_that_no_key_may_hold_is_refused) {
+  for (const char* text : {"\u00e9 = 1\n", "seed\u00e9 = 1\n", "seed \u00e9\n", "[\u00e9]\n"}) {
+    EXPECT_EQ(error_of_text(text).find("s.toml:1: "), 0u) << text;
+  }
+}
+
 TEST(document, whose_table_header_begins_with_no_key_is_refused) {
   for (const char* text : {"[!x]\n", "seed = 1\n[[\x1b]]\n", "[ \t=]\n"}) {
     EXPECT_EQ(error_of_text(text).find(text[0] == '[' ? "s.toml:1: " : "s.toml:2: "), 0u) << text;
