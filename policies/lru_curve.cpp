@@ -41,7 +41,7 @@ class mark_line {
     words_[place / 64] &= ~(std::uint64_t{1} << place % 64);
     take_one_behind(&befores_[place / row * fan], place / 64 % fan);
     take_one_behind(&rows_[place / group * fan], place / row % fan);
-    for (std::size_t i = place / group + 1; i < groups_.size(); ++i) {
+    for (std::size_t i = place / group + 1; i <= (end_ - 1) / group; ++i) {
       --groups_[i];
     }
     --marks_;
@@ -87,6 +87,9 @@ class place_map {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
 
+  explicit place_map(std::size_t accesses)
+      : nodes_(std::bit_ceil(std::max(accesses / 8, std::size_t{1} << 10))) {}
+
   void prefetch(block_key key) const { __builtin_prefetch(&nodes_[home(key)]); }
   /// The place of a block, `none` for one that is new; it may be written.
   std::uint32_t& operator[](block_key key) {
@@ -126,7 +129,7 @@ class place_map {
   };
   std::size_t home(block_key key) const { return (key_hash{}(key) >> 32) * nodes_.size() >> 32; }
 
-  std::vector<node> nodes_ = std::vector<node>(1 << 13);
+  std::vector<node> nodes_;
   std::size_t size_ = 0;
 };
 
@@ -134,6 +137,8 @@ class place_map {
 class lru_stack {
  public:
   static constexpr std::uint64_t never_seen = UINT64_MAX;
+
+  explicit lru_stack(std::size_t accesses) : places_{accesses} {}
 
   void prefetch(block_key key) const { places_.prefetch(key); }
   std::uint64_t position(block_key key) {
@@ -158,10 +163,10 @@ class lru_stack {
   }
 
  private:
-  // The marks move together; the line is twice as long as there are blocks then, at least.
+  // The marks move together; the line is six times as long as there are blocks then, at least.
   void close_up() {
     std::size_t blocks = places_.size();
-    mark_line closed{blocks * 2 > marks_.size() ? marks_.size() * 2 : marks_.size()};
+    mark_line closed{blocks * 6 > marks_.size() ? marks_.size() * 2 : marks_.size()};
     places_.for_each([&](std::uint32_t& place) {
       place = static_cast<std::uint32_t>(blocks) - 1 - marks_.behind(place);
     });
@@ -180,8 +185,8 @@ class lru_stack {
 lru_curve::lru_curve(const access_columns& columns, replay_rule rule, bool front) {
   REFRAIN_ASSERT(columns.sizes.empty());
   double begin = thread_seconds();
-  lru_stack stack;
   std::uint64_t count = columns.keys.size();
+  lru_stack stack{count};
   constexpr std::uint64_t ahead = 12;
   if (rule == replay_rule::flat) {
     for (std::uint64_t i = 0; i < count; ++i) {
