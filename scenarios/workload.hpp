@@ -48,8 +48,8 @@ struct workload_survey {
 };
 
 /// Different blocks that a survey tells apart; a workload with more is not counted, so memory does
-/// not grow with it. A set of 2^24 places takes them.
-inline constexpr std::size_t survey_keys_max = (std::size_t{1} << 22) / 8 * 7;
+/// not grow with it. A set of 2^22 places takes them.
+inline constexpr std::size_t survey_keys_max = 3'600'000;
 
 /// Makes the pass.
 workload_survey survey_workload(source& rows, const key_scheme& scheme, bool with_future);
