@@ -50,6 +50,7 @@ class executor final : public caf::event_based_actor {
                         const std::vector<std::vector<std::uint32_t>>& wanted);
   sim_time compute_time(const kv_match& found, token_count total);
   load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
+  void send_loads(live_request& r, std::vector<std::vector<std::uint32_t>>& wanted);
   std::size_t split_at(const live_request& r, const load_choice& choice,
                        const std::vector<offer_blocks>& offers);
   sim_time load_time(const load_choice& choice, const std::vector<offer_blocks>& offers,

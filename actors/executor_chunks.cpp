@@ -79,11 +79,7 @@ void executor::decide_chunks(live_request& r) {
     r.load.declined = std::move(choice.tier_of);
     choice.wanted.assign(offers.size(), {});
   }
-  for (std::size_t i = 0; i < offers.size(); ++i) {
-    auto blocks = static_cast<std::int64_t>(choice.wanted[i].size());
-    r.result.loaded_bytes += byte_count{blocks * context_.plan.block_bytes()};
-    send(tiers_[i], load_blocks{r.kv.id, r.load.attempt, index_, std::move(choice.wanted[i])});
-  }
+  send_loads(r, choice.wanted);
 }
 
 void executor::begin_chunk_load(live_request& r, const kv_match& all,

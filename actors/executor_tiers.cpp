@@ -106,10 +106,15 @@ void executor::decide(live_request& r) {
     r.load.declined = std::move(choice.tier_of);
     choice.wanted.assign(offers.size(), {});
   }
-  for (std::size_t i = 0; i < offers.size(); ++i) {
-    auto blocks = static_cast<std::int64_t>(choice.wanted[i].size());
+  send_loads(r, choice.wanted);
+}
+
+/// Tells every tier which of the blocks that it offered are wanted, none among them.
+void executor::send_loads(live_request& r, std::vector<std::vector<std::uint32_t>>& wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    auto blocks = static_cast<std::int64_t>(wanted[i].size());
     r.result.loaded_bytes += byte_count{blocks * context_.plan.block_bytes()};
-    send(tiers_[i], load_blocks{r.kv.id, r.load.attempt, index_, std::move(choice.wanted[i])});
+    send(tiers_[i], load_blocks{r.kv.id, r.load.attempt, index_, std::move(wanted[i])});
   }
 }
 

@@ -59,6 +59,18 @@ bool json_flag(json_value& value, std::string_view name) {
   return flag;
 }
 
+std::string json_word(json_value& value, std::string_view name) {
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS) {
+    throw bad_row{"\"" + std::string{name} + "\" is not a string"};
+  }
+  return std::string{text};
+}
+
+void unknown_field(std::string_view name) {
+  throw bad_row{"a field that the format does not have", std::string{name.substr(0, 40)}};
+}
+
 sim_time json_time(json_value& value, std::string_view name, sim_time unit) {
   std::int64_t whole = 0;
   double number = 0;

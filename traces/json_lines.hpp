@@ -23,6 +23,10 @@ static_assert(line_padding >= simdjson::SIMDJSON_PADDING);
 
 /// A count of tokens: a whole number from `least` to 1e9. Throws bad_row naming the field.
 token_count json_tokens(json_value& value, std::string_view name, std::int64_t least);
+/// A string. Throws bad_row naming the field for anything else.
+std::string json_word(json_value& value, std::string_view name);
+/// Throws the bad_row of a field that the format does not have.
+[[noreturn]] void unknown_field(std::string_view name);
 /// A whole number from 0 to 2^64 - 1. Throws bad_row naming the field.
 std::uint64_t json_unsigned(json_value& value, std::string_view name);
 /// true or false. Throws bad_row.

@@ -17,18 +17,6 @@ namespace {
 
 constexpr sim_time nanosecond{1};
 
-std::string json_word(json_value& value, std::string_view name) {
-  std::string_view text;
-  if (value.get_string().get(text) != simdjson::SUCCESS) {
-    throw bad_row{"\"" + std::string{name} + "\" is not a string"};
-  }
-  return std::string{text};
-}
-
-[[noreturn]] void unknown_field(std::string_view name) {
-  throw bad_row{"a field that the format does not have", std::string{name.substr(0, 40)}};
-}
-
 segment_kind kind_named(std::string_view name) {
   for (std::size_t i = 0; i < segment_kinds; ++i) {
     auto kind = static_cast<segment_kind>(i);

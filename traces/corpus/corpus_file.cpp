@@ -24,18 +24,6 @@ struct corpus_row {
   bool has_relevant = false;
 };
 
-std::string string_of(json_value& value, std::string_view name) {
-  std::string_view text;
-  if (value.get_string().get(text) != simdjson::SUCCESS) {
-    throw bad_row{"\"" + std::string{name} + "\" is not a string"};
-  }
-  return std::string{text};
-}
-
-[[noreturn]] void unknown_field(std::string_view name) {
-  throw bad_row{"a field that the format does not have", std::string{name.substr(0, 40)}};
-}
-
 /// [DOCUMENT, GRADE]
 std::pair<std::string, std::int32_t> judgement_of(json_value& value) {
   constexpr const char* fault = "a judgement is not [DOCUMENT, GRADE] with a grade from 1 to 100";
@@ -50,7 +38,7 @@ std::pair<std::string, std::int32_t> judgement_of(json_value& value) {
     json_value part;
     check_json(element.get(part));
     if (at == 0) {
-      document = string_of(part, "relevant");
+      document = json_word(part, "relevant");
     } else if (part.get_int64().get(grade) != simdjson::SUCCESS) {
       throw bad_row{fault};
     }
@@ -92,7 +80,7 @@ class corpus_reader {
       if (name == "refrain_corpus") {
         set_once(header_.version, json_unsigned(value, name), name);
       } else if (name == "source") {
-        set_once(header_.source, string_of(value, name), name);
+        set_once(header_.source, json_word(value, name), name);
       } else if (name == "documents") {
         set_once(header_.documents, json_unsigned(value, name), name);
       } else if (name == "questions") {
@@ -117,7 +105,7 @@ class corpus_reader {
       } else if (name == "question") {
         set_once(row.question, json_id(value, name), name);
       } else if (name == "text") {
-        set_once(row.text, string_of(value, name), name);
+        set_once(row.text, json_word(value, name), name);
       } else if (name == "relevant") {
         read_judgements(value, row);
       } else {
