@@ -37,99 +37,88 @@ int high(std::byte b) {
   return std::to_integer<int>(b >> 4);
 }
 
-// Each reads one block.
+// Each reads weights 32 x `part` to 32 x `part` + 31 of a block.
 
-void read_f32(const std::byte* block, float* out) {
-  *out = read<float>(block);
-}
-
-void read_f16(const std::byte* block, float* out) {
-  *out = read_half(block);
-}
-
-void read_bf16(const std::byte* block, float* out) {
-  *out = std::bit_cast<float>(std::uint32_t{read<std::uint16_t>(block)} << 16);
-}
-
-void read_q4_0(const std::byte* block, float* out) {
-  float scale = read_half(block);
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * static_cast<float>(low(block[2 + i]) - 8);
-    out[i + 16] = scale * static_cast<float>(high(block[2 + i]) - 8);
+template <int HeaderBytes>
+void read_nibbles(const std::byte* block, quantised_block& out) {
+  for (std::size_t i = 0; i < 16; ++i) {
+    out.weights[i] = static_cast<std::uint8_t>(low(block[HeaderBytes + i]));
+    out.weights[i + 16] = static_cast<std::uint8_t>(high(block[HeaderBytes + i]));
   }
 }
 
-void read_q4_1(const std::byte* block, float* out) {
-  float scale = read_half(block);
-  float least = read_half(block + 2);
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * static_cast<float>(low(block[4 + i])) + least;
-    out[i + 16] = scale * static_cast<float>(high(block[4 + i])) + least;
-  }
+void read_q4_0(const std::byte* block, int, quantised_block& out) {
+  read_nibbles<2>(block, out);
+  out.scales.fill(read_half(block));
+  out.offset = -8;
 }
 
-void read_q5_0(const std::byte* block, float* out) {
-  float scale = read_half(block);
+void read_q4_1(const std::byte* block, int, quantised_block& out) {
+  read_nibbles<4>(block, out);
+  out.scales.fill(read_half(block));
+  out.least.fill(read_half(block + 2));
+}
+
+void read_q5_0(const std::byte* block, int, quantised_block& out) {
+  read_nibbles<6>(block, out);
   auto fifth = read<std::uint32_t>(block + 2);
-  auto fifth_bit = [&](int i) { return static_cast<int>(fifth >> i & 1) << 4; };
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * static_cast<float>((low(block[6 + i]) | fifth_bit(i)) - 16);
-    out[i + 16] = scale * static_cast<float>((high(block[6 + i]) | fifth_bit(i + 16)) - 16);
+  for (std::size_t i = 0; i < 32; ++i) {
+    out.weights[i] = static_cast<std::uint8_t>(out.weights[i] | (fifth >> i & 1) << 4);
   }
+  out.scales.fill(read_half(block));
+  out.offset = -16;
 }
 
-void read_q8_0(const std::byte* block, float* out) {
-  float scale = read_half(block);
-  for (int i = 0; i < 32; ++i) {
-    out[i] = scale * static_cast<float>(std::to_integer<std::int8_t>(block[2 + i]));
+void read_q8_0(const std::byte* block, int, quantised_block& out) {
+  for (std::size_t i = 0; i < 32; ++i) {
+    out.weights[i] = std::to_integer<std::uint8_t>(block[2 + i] ^ std::byte{128});
   }
+  out.scales.fill(read_half(block));
+  out.offset = -128;
 }
 
 // Scales and minima of 8 groups, 6 bits each, in 12 bytes: the first four of either in the low bits
 // of bytes 0-3 and 4-7, whose top bits, with the nibbles of bytes 8-11, make the last four.
-void read_q4_k(const std::byte* block, float* out) {
-  float scale = read_half(block);
-  float least = read_half(block + 2);
+void read_q4_k(const std::byte* block, int part, quantised_block& out) {
   const std::byte* packed = block + 4;
   auto byte = [&](int i) { return std::to_integer<int>(packed[i]); };
-  for (int group = 0; group < 8; ++group) {
-    bool first = group < 4;
-    int group_scale = first ? byte(group) & 63 : low(packed[group + 4]) | byte(group - 4) >> 6 << 4;
-    int group_least =
-        first ? byte(group + 4) & 63 : high(packed[group + 4]) | byte(group) >> 6 << 4;
-    float step = scale * static_cast<float>(group_scale);
-    float minus = least * static_cast<float>(group_least);
-    const std::byte* nibbles = block + 16 + 32 * (group / 2);
-    for (int i = 0; i < 32; ++i) {
-      int value = group % 2 == 0 ? low(nibbles[i]) : high(nibbles[i]);
-      out[32 * group + i] = step * static_cast<float>(value) - minus;
-    }
+  bool first = part < 4;
+  int scale = first ? byte(part) & 63 : low(packed[part + 4]) | byte(part - 4) >> 6 << 4;
+  int least = first ? byte(part + 4) & 63 : high(packed[part + 4]) | byte(part) >> 6 << 4;
+  out.scales.fill(read_half(block) * static_cast<float>(scale));
+  out.least.fill(-(read_half(block + 2) * static_cast<float>(least)));
+  const std::byte* nibbles = block + 16 + 32 * (part / 2);
+  for (std::size_t i = 0; i < 32; ++i) {
+    int weight = part % 2 == 0 ? low(nibbles[i]) : high(nibbles[i]);
+    out.weights[i] = static_cast<std::uint8_t>(weight);
   }
 }
 
-void read_q6_k(const std::byte* block, float* out) {
-  float scale = read_half(block + 208);
-  for (int i = 0; i < 256; ++i) {
-    int half = i / 128;
-    int quarter = i % 128 / 32;
-    std::byte nibbles = block[64 * half + i % 64];
-    int top = std::to_integer<int>(block[128 + 32 * half + i % 32]) >> (2 * quarter) & 3;
-    int value = (quarter < 2 ? low(nibbles) : high(nibbles)) | top << 4;
-    auto group_scale = static_cast<float>(std::to_integer<std::int8_t>(block[192 + i / 16]));
-    out[i] = scale * group_scale * static_cast<float>(value - 32);
+void read_q6_k(const std::byte* block, int part, quantised_block& out) {
+  int half = part / 4;
+  int quarter = part % 4;
+  for (int i = 0; i < 32; ++i) {
+    std::byte nibbles = block[64 * half + 32 * (quarter % 2) + i];
+    int top = std::to_integer<int>(block[128 + 32 * half + i]) >> (2 * quarter) & 3;
+    int weight = (quarter < 2 ? low(nibbles) : high(nibbles)) | top << 4;
+    out.weights[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(weight);
   }
+  for (int i = 0; i < 2; ++i) {
+    auto scale = std::to_integer<std::int8_t>(block[192 + 2 * part + i]);
+    out.scales[static_cast<std::size_t>(i)] = read_half(block + 208) * static_cast<float>(scale);
+  }
+  out.offset = -32;
 }
 
-using block_reader = void (*)(const std::byte*, float*);
+using block_reader = void (*)(const std::byte*, int, quantised_block&);
 
+/// The reader of a quantised encoding; null for floats.
 block_reader reader_of(weight_type type) {
   switch (type) {
     case weight_type::f32:
-      return read_f32;
     case weight_type::f16:
-      return read_f16;
     case weight_type::bf16:
-      return read_bf16;
+      return nullptr;
     case weight_type::q4_0:
       return read_q4_0;
     case weight_type::q4_1:
@@ -144,6 +133,15 @@ block_reader reader_of(weight_type type) {
       return read_q6_k;
   }
   REFRAIN_ASSERT(false);
+}
+
+float read_float(weight_type type, const std::byte* at) {
+  if (type == weight_type::f32) {
+    return read<float>(at);
+  }
+  auto half = read<std::uint16_t>(at);
+  return type == weight_type::f16 ? half_to_float(half)
+                                  : std::bit_cast<float>(std::uint32_t{half} << 16);
 }
 
 }  // namespace
@@ -179,15 +177,35 @@ std::span<const std::byte> row_of(const weight_matrix& matrix, std::int64_t row)
   return matrix.bytes.subspan(static_cast<std::size_t>(row) * size, size);
 }
 
-void dequantise(weight_type type, std::span<const std::byte> row, std::span<float> out) {
+bool is_quantised(weight_type type) {
+  return reader_of(type) != nullptr;
+}
+
+quantised_block read_block(weight_type type, std::span<const std::byte> row, std::int64_t index) {
   const encoding& code = encoding_of(type);
+  std::int64_t parts = code.block_weights / 32;
+  quantised_block out;
+  reader_of(type)(row.data() + index / parts * code.block_bytes, static_cast<int>(index % parts),
+                  out);
+  return out;
+}
+
+void dequantise(weight_type type, std::span<const std::byte> row, std::span<float> out) {
   auto columns = static_cast<std::int64_t>(out.size());
   REFRAIN_ASSERT(static_cast<std::int64_t>(row.size()) == row_bytes(type, columns));
-  block_reader read_block = reader_of(type);
-  const std::byte* block = row.data();
-  for (std::int64_t i = 0; i < columns; i += code.block_weights) {
-    read_block(block, out.data() + i);
-    block += code.block_bytes;
+  if (!is_quantised(type)) {
+    const std::size_t size = row.size() / out.size();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = read_float(type, row.data() + i * size);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < out.size(); i += 32) {
+    quantised_block block = read_block(type, row, static_cast<std::int64_t>(i / 32));
+    for (std::size_t j = 0; j < 32; ++j) {
+      auto weight = static_cast<float>(block.weights[j] + block.offset);
+      out[i + j] = block.scales[j / 16] * weight + block.least[j / 16];
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 // their description. This is the plain way; engines have faster ones of their own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,6 +33,21 @@ const encoding& encoding_of(weight_type type);
 std::int64_t row_bytes(weight_type type, std::int64_t columns);
 /// The bytes of one row of a matrix.
 std::span<const std::byte> row_of(const weight_matrix& matrix, std::int64_t row);
+
+/// Whether weights of that encoding are small integers with scales.
+bool is_quantised(weight_type type);
+
+/// 32 quantised weights: scale x (weight + offset) + least. The first 16 take the first scale and
+/// least value, the others the second.
+struct quantised_block {
+  std::array<std::uint8_t, 32> weights{};
+  std::array<float, 2> scales{};
+  std::array<float, 2> least{};
+  int offset = 0;
+};
+
+/// Weights 32 x `index` to 32 x `index` + 31 of a row in a quantised encoding.
+quantised_block read_block(weight_type type, std::span<const std::byte> row, std::int64_t index);
 
 /// Reads a row of out.size() weights, whole blocks, from exactly row_bytes(type, out.size()) bytes,
 /// with the rounding of one fp32 operation after the other.
