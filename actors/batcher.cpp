@@ -270,6 +270,39 @@ void batcher::schedule(live_request& r, token_count tokens) {
   }
 }
 
+void batcher::name_tokens() {
+  work_.sequences.clear();
+  for (const auto& r : running_) {
+    if (r->chunk == 0) {
+      continue;
+    }
+    auto from = static_cast<std::size_t>(r->computed.get());
+    auto count = static_cast<std::size_t>(r->chunk.get());
+    sequence_work& mine = work_.sequences.emplace_back();
+    mine.tokens = std::span<const token_id>{r->tokens}.subspan(from, count);
+    mine.cached_tokens = r->computed;
+    mine.emits = r->computed + r->chunk == r->total();
+    for (const held_block& held : r->kv.blocks) {
+      mine.blocks.push_back(held.block);
+    }
+  }
+}
+
+// An answer that a later prompt contains goes on as it stands there.
+void batcher::take_emitted(std::span<const token_id> tokens) {
+  std::size_t next = 0;
+  for (const auto& r : running_) {
+    if (r->chunk == 0 || r->computed + r->chunk != r->total()) {
+      continue;
+    }
+    if (static_cast<std::int64_t>(r->tokens.size()) == r->total()) {
+      r->tokens.push_back(tokens[next]);
+    }
+    ++next;
+  }
+  REFRAIN_ASSERT(next == tokens.size());
+}
+
 std::int64_t batcher::window() const {
   if (!work_.prefill.empty() || preempted_) {
     return 1;

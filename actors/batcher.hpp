@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "actors/kv_manager.hpp"
@@ -71,6 +72,10 @@ class batcher {
   }
   /// The chosen batch as an engine wants it.
   const batch& work() const { return work_; }
+  /// Adds to the chosen batch which tokens are computed, sequence by sequence.
+  void name_tokens();
+  /// What the sequences that emit go on with, in their order.
+  void take_emitted(std::span<const token_id> tokens);
   /// How many iterations in a row would compute the same batch, one token further each, if nothing
   /// arrives: the window that may be advanced together, at least 1.
   std::int64_t window() const;

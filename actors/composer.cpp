@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "actors/token_ids.hpp"
 #include "policies/eviction.hpp"
 #include "policies/registry.hpp"
 #include "traces/random.hpp"
@@ -58,6 +59,10 @@ void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, 
   into.seen = std::move(seen);
   if (needs_.chunk_kinds == 0 || !row.blocks.empty()) {
     cut_evenly(row, into);
+    if (plan_.execution.weights != nullptr) {
+      into.tokens =
+          tokens_of(row, plan_.keys, into.keys, plan_.execution.weights->shape.vocabulary);
+    }
     return;
   }
   auto layout = std::make_shared<prompt_layout>();

@@ -4,6 +4,7 @@
 #include <caf/all.hpp>
 
 #include "actors/attribution.hpp"
+#include "gpu/cpu/cpu_engine.hpp"
 
 namespace refrain {
 
@@ -39,6 +40,19 @@ void for_each_ahead(const std::vector<Block>& keys, const auto& prefetch, const 
       use(keys[i - ahead]);
     }
   }
+}
+
+std::unique_ptr<engine> make_engine(const contender_plan& plan, const cost_model& expected,
+                                    std::uint32_t index) {
+  const execution_plan& execution = plan.execution;
+  if (execution.recorded != nullptr) {
+    return std::make_unique<recorded_engine>((*execution.recorded)[index]);
+  }
+  if (execution.weights != nullptr) {
+    return std::make_unique<cpu_engine>(execution.weights, execution.precision, plan.blocks,
+                                        plan.keys.block_tokens, plan.host_overhead);
+  }
+  return std::make_unique<cost_model>(expected);
 }
 
 bool all_attributed(const answer& result) {
@@ -84,8 +98,9 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
           *reuse_,
           {gate_.get(), gate_needs_}},
       batcher_{kv_, *batching_, needs_.queue},
-      engine_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
-              context->plan.host_overhead},
+      expected_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
+                context->plan.host_overhead},
+      engine_{make_engine(context->plan, expected_, index)},
       handoff_{context->plan.disaggregation.handoff},
       next_sample_{context->plan.sample_every} {
   std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);
@@ -161,6 +176,7 @@ std::unique_ptr<live_request> executor::make_live(prompt& what) {
   r->kv.layout = std::move(what.layout);
   r->kv.notes = std::move(what.notes);
   r->seen = std::move(what.seen);
+  r->tokens = std::move(what.tokens);
   r->reply = make_response_promise();
   return r;
 }
@@ -261,13 +277,14 @@ void executor::continue_forming() {
 
 void executor::plan_window() {
   const batch& work = batcher_.work();
-  std::int64_t length = context_.plan.fast_forward ? std::min(batcher_.window(), window_max) : 1;
+  bool ahead = context_.plan.fast_forward && engine_->has_lines();
+  std::int64_t length = ahead ? std::min(batcher_.window(), window_max) : 1;
   sim_time end = context_.time.now();
   ends_.clear();
   if (length == 1) {
-    ends_.push_back(end_with_loads(end + engine_.iteration(work)));
+    ends_.push_back(end_with_loads(end + compute()));
   } else {
-    decode_line line = engine_.decode(work.decodes);
+    decode_line line = engine_->decode(work.decodes);
     std::int64_t context = work.decode_context;
     for (std::int64_t i = 0; i < length; ++i, context += work.decodes) {
       end += line.at(context);
@@ -276,6 +293,22 @@ void executor::plan_window() {
   }
   planned_ = ends_.size();
   schedule_window_end();
+}
+
+// The time of the batch. One that is computed happens here and now; it ends when its time is over.
+sim_time executor::compute() {
+  if (engine_->computes_tokens()) {
+    batcher_.name_tokens();
+  }
+  sim_time took = engine_->iteration(batcher_.work());
+  if (engine_->computes_tokens()) {
+    batcher_.take_emitted(engine_->emitted());
+  }
+  if (!engine_->has_lines()) {
+    send(context_.recorder,
+         iteration_timed{index_, context_.time.now(), timed(batcher_.work(), took)});
+  }
+  return took;
 }
 
 // An arrival may enter the batch with the first iteration that begins now or later.

@@ -17,6 +17,7 @@
 #include "actors/messages.hpp"
 #include "actors/reporter.hpp"
 #include "gpu/cost_model/cost_model.hpp"
+#include "gpu/engine.hpp"
 
 namespace refrain {
 
@@ -71,6 +72,7 @@ class executor final : public caf::event_based_actor {
   void let_go_of_handed(const kv_received& received);
   void tell_tiers();
   void plan_window();
+  sim_time compute();
   void shorten_window();
   void schedule_window_end();
   void end_window();
@@ -92,7 +94,8 @@ class executor final : public caf::event_based_actor {
   reporter reporter_;
   kv_manager kv_;
   batcher batcher_;
-  cost_model engine_;
+  cost_model expected_;  ///< what the executor goes by when it decides
+  std::unique_ptr<engine> engine_;
   transfer_link handoff_;  // towards decode executors
 
   std::vector<caf::actor> tiers_;  // of this executor's node, nearest first

@@ -30,7 +30,7 @@ void for_each_block(const kv_match& found, Use&& use) {
 sim_time executor::compute_time(const kv_match& found, token_count total) {
   batch alone;
   alone.prefill.push_back(chunk_of(found.spans, found.tokens, total));
-  return engine_.iteration(alone);
+  return expected_.iteration(alone);
 }
 
 void executor::decide_chunks(live_request& r) {

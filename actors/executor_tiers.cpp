@@ -196,7 +196,7 @@ sim_time executor::compute_time(token_count from, token_count to) {
   }
   batch alone;
   alone.prefill.push_back({token_count{to - from}, from});
-  return engine_.iteration(alone);
+  return expected_.iteration(alone);
 }
 
 void executor::begin_load(live_request& r, load_choice& choice, std::size_t from) {

@@ -56,6 +56,7 @@ struct live_request {
   bool hands_over = false;                   ///< another executor goes on after the first token
   std::vector<lost_cause> causes;            ///< by prompt block: why it is computed
   std::vector<seen_mark> seen;               ///< by segment, where that is counted
+  std::vector<token_id> tokens;              ///< prompt and output so far, where they are computed
 
   /// Tokens to compute before the next output token.
   token_count total() const { return token_count{kv.input_tokens + emitted}; }

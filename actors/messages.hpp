@@ -14,6 +14,7 @@
 #include "actors/kv_manager.hpp"
 #include "actors/lost_tokens.hpp"
 #include "actors/transfer_link.hpp"
+#include "gpu/recorded_engine.hpp"
 #include "traces/request.hpp"
 
 namespace refrain {
@@ -53,6 +54,7 @@ struct prompt {
   std::shared_ptr<const prompt_layout> layout{};  ///< where chunks have blocks of their own
   std::vector<seen_mark> seen{};                  ///< by segment, where that is counted
   std::shared_ptr<const request_notes> notes{};   ///< where the eviction policy asks for them
+  std::vector<token_id> tokens{};                 ///< where they are computed; see tokens_of
   /// What the prompt holds, where a corpus is searched: then the retriever makes the keys.
   std::vector<segment> segments{};
   content_id answer{};     ///< content of the output, likewise
@@ -173,6 +175,13 @@ struct executor_sample {
   std::int64_t peak_blocks = 0;    ///< most blocks used and cached so far
 };
 
+/// executor to recorder: an iteration that was timed.
+struct iteration_timed {
+  std::uint32_t executor = 0;
+  sim_time began{0};
+  timed_iteration what;
+};
+
 /// executor to tier: which of these blocks do you hold? Those are kept until the `load_blocks` that
 /// must follow.
 struct query_blocks {
@@ -265,6 +274,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::window_end)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::form_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::executor_sample)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::iteration_timed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::close_books)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::query_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::offer_blocks)

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "actors/transfer_link.hpp"
+#include "gpu/cpu/decoder.hpp"
 #include "gpu/model.hpp"
 #include "gpu/profile.hpp"
+#include "gpu/recorded_engine.hpp"
+#include "gpu/weights.hpp"
 #include "policies/future.hpp"
 #include "policies/parameters.hpp"
 #include "policies/recompute.hpp"
@@ -99,6 +102,17 @@ struct retrieval_plan {
   std::size_t number = 0;  ///< of this search among the run's different ones, from 1
 };
 
+/// How iterations get their times, where not by the cost model.
+struct execution_plan {
+  /// Tokens are computed with this model; null: they are not.
+  std::shared_ptr<const llama_weights> weights{};
+  cpu_precision precision = cpu_precision::fp32;
+  /// Iterations timed in an earlier run, by executor; null: none.
+  std::shared_ptr<const std::vector<std::vector<timed_iteration>>> recorded{};
+
+  bool measures() const { return weights != nullptr; }
+};
+
 /// One contender: hardware, memory and policies.
 struct contender_plan {
   std::string name;
@@ -132,6 +146,7 @@ struct contender_plan {
   std::int64_t executors_per_node = INT64_MAX;
 
   retrieval_plan retrieval;
+  execution_plan execution;
   bool fast_forward = true;  ///< advance identical iterations together; same results either way
   sim_time sample_every{10'000'000'000};  ///< between two rows of an executor's time series
 

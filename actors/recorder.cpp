@@ -15,13 +15,18 @@ recorder::recorder(caf::actor_config& config, contender_context* context, conten
                context->workload.count_seen},
       requests_{results_.open("requests", requests_table(columns_))},
       executors_{results_.open("executors", executors_table())},
-      last_(static_cast<std::size_t>(context->plan.executors)) {}
+      last_(static_cast<std::size_t>(context->plan.executors)) {
+  if (context->plan.execution.weights != nullptr || context->plan.execution.recorded != nullptr) {
+    iterations_ = results_.open("iterations", iterations_table());
+  }
+}
 
 caf::behavior recorder::make_behavior() {
   context_.monitor.protect(this, "recorder");
   return {
       [this](const request_over& row) { record(row); },
       [this](const executor_sample& row) { record(row); },
+      [this](const iteration_timed& row) { record(row); },
       [this](const tier_summary& row) { tiers_.push_back(row); },
       [this](close_books) { close(); },
   };
@@ -37,6 +42,11 @@ void recorder::record(const executor_sample& row) {
   add_sample(executors_.rows(), row);
   executors_.commit();
   last_[row.executor] = row;
+}
+
+void recorder::record(const iteration_timed& row) {
+  add_iteration(iterations_->rows(), row);
+  iterations_->commit();
 }
 
 void recorder::close() {

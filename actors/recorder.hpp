@@ -3,6 +3,7 @@
 #pragma once
 
 #include <caf/event_based_actor.hpp>
+#include <optional>
 #include <vector>
 
 #include "actors/context.hpp"
@@ -22,6 +23,7 @@ class recorder final : public caf::event_based_actor {
  private:
   void record(const request_over& row);
   void record(const executor_sample& row);
+  void record(const iteration_timed& row);
   void close();
 
   contender_context& context_;
@@ -29,8 +31,9 @@ class recorder final : public caf::event_based_actor {
   request_columns columns_;
   part_stream requests_;
   part_stream executors_;
-  std::vector<executor_sample> last_;  // by executor
-  std::vector<tier_summary> tiers_;    // in order of tier and instance
+  std::optional<part_stream> iterations_;  // where they are timed
+  std::vector<executor_sample> last_;      // by executor
+  std::vector<tier_summary> tiers_;        // in order of tier and instance
 };
 
 }  // namespace refrain

@@ -187,6 +187,22 @@ const real_of<executor_sample> sample_reals[] = {
     {"time_s", "s", "virtual time", [](const executor_sample& s) { return to_seconds(s.time); }},
 };
 
+const integer_of<iteration_timed> iteration_integers[] = {
+    {"executor", "1", "executor, from 0",
+     [](const iteration_timed& i) -> std::int64_t { return i.executor; }},
+    {"began_ns", "ns", "virtual time", [](const iteration_timed& i) { return i.began.count(); }},
+    {"took_ns", "ns", "measured; what passed in virtual time",
+     [](const iteration_timed& i) { return i.what.took.count(); }},
+    {"prefill_tokens", "tokens", "new tokens of all chunks",
+     [](const iteration_timed& i) { return i.what.prefill_tokens; }},
+    {"prefill_context", "tokens", "cached tokens before them",
+     [](const iteration_timed& i) { return i.what.prefill_context; }},
+    {"decodes", "sequences", "one new token each",
+     [](const iteration_timed& i) { return i.what.decodes; }},
+    {"decode_context", "tokens", "keys that these see, summed",
+     [](const iteration_timed& i) { return i.what.decode_context; }},
+};
+
 template <class Columns>
 void declare_integers(table& t, const Columns& columns) {
   for (const auto& c : columns) {
@@ -264,6 +280,17 @@ void add_sample(table& rows, const executor_sample& row) {
   std::size_t at = 0;
   add_reals(rows, at, sample_reals, row);
   add_integers(rows, at, sample_integers, row);
+}
+
+table iterations_table() {
+  table t;
+  declare_integers(t, iteration_integers);
+  return t;
+}
+
+void add_iteration(table& rows, const iteration_timed& row) {
+  std::size_t at = 0;
+  add_integers(rows, at, iteration_integers, row);
 }
 
 table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last,

@@ -27,6 +27,11 @@ table executors_table();
 /// Adds a sample to it.
 void add_sample(table& rows, const executor_sample& row);
 
+/// The empty `iterations` table: those that were timed.
+table iterations_table();
+/// Adds one to it.
+void add_iteration(table& rows, const iteration_timed& row);
+
 /// What each executor's GPU memory did in all, from its last sample, and each instance of a tier
 /// below.
 table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last,

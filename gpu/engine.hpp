@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "gpu/block_pool.hpp"
 #include "traces/integers.hpp"
 
 namespace refrain {
@@ -23,6 +25,14 @@ struct prefill_chunk {
   token_count first_layer_tokens{};  ///< that the first layer computes besides the new ones
 };
 
+/// New tokens of one sequence, for an engine that computes them.
+struct sequence_work {
+  std::span<const token_id> tokens;  ///< the new ones
+  std::int64_t cached_tokens = 0;    ///< keys before the first of them
+  std::vector<block_id> blocks;      ///< of the sequence, from its first token on
+  bool emits = false;                ///< what follows the last one is wanted
+};
+
 /// One iteration's work. Context is the number of keys of a decoding sequence, the token being
 /// computed included.
 struct batch {
@@ -30,6 +40,7 @@ struct batch {
   std::int64_t decodes = 0;                 ///< decoding sequences, one new token each
   std::int64_t decode_context = 0;          ///< sum of their contexts
   std::int64_t longest_decode_context = 0;  ///< largest of them; used only beside prefill
+  std::vector<sequence_work> sequences{};   ///< all of it by sequence, where tokens are computed
 };
 
 /// Time of a decode-only iteration of a fixed number of sequences: a line in the context sum.
@@ -51,8 +62,16 @@ class engine {
   /// Time of one iteration, host time included. The batch is not empty; without prefill it is
   /// `decode(decodes).at(decode_context)`.
   virtual sim_time iteration(const batch& work) = 0;
-  /// The line of decode-only iterations of `sequences` (at least 1).
+  /// The line of decode-only iterations of `sequences` (at least 1); only of an engine that
+  /// has_lines().
   virtual decode_line decode(std::int64_t sequences) = 0;
+
+  /// Whether times are known beforehand; else each iteration is asked for, when it begins.
+  virtual bool has_lines() const { return true; }
+  /// Whether batches must say which tokens are computed.
+  virtual bool computes_tokens() const { return false; }
+  /// What each sequence that emits goes on with, after an iteration that computed tokens.
+  virtual std::span<const token_id> emitted() const { return {}; }
 };
 
 }  // namespace refrain

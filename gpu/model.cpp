@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "gpu/model_files/llama_file.hpp"
 #include "gpu/settings_file.hpp"
 #include "traces/embedded.hpp"
 #include "traces/error.hpp"
@@ -66,6 +67,21 @@ model_shape load_model(const std::string& name) {
 
 std::vector<std::string> model_names() {
   return sorted_names(embedded_models());
+}
+
+model_shape shape_of(const llama_weights& weights) {
+  const llama_shape& of = weights.shape;
+  return {.name = weights.name,
+          .layers = of.layers,
+          .hidden = of.hidden,
+          .heads = of.heads,
+          .kv_heads = of.kv_heads,
+          .head_size = of.head_size,
+          .feed_forward = of.feed_forward,
+          .vocabulary = of.vocabulary,
+          .tied_embeddings = weights.output.bytes.data() == weights.token_embedding.bytes.data(),
+          .parameters = parameters_of(weights),
+          .source = "its model file"};
 }
 
 }  // namespace refrain

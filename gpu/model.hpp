@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/weights.hpp"
+
 namespace refrain {
 
 /// Dimensions of a decoder, for all ranks of a tensor-parallel group together.
@@ -32,6 +34,9 @@ struct model_shape {
   /// out evenly.
   void check_tensor_parallel(std::int64_t tensor_parallel) const;
 };
+
+/// The shape of weights that are at hand, under their name.
+model_shape shape_of(const llama_weights& weights);
 
 /// Bytes of one element of weights, activations and KV: bf16 or fp16.
 inline constexpr std::int64_t bytes_per_element = 2;

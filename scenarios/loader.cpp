@@ -19,6 +19,7 @@
 #include "refrain_version.hpp"
 #include "scenarios/disaggregation.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/execution.hpp"
 #include "scenarios/grouped_warnings.hpp"
 #include "scenarios/needs_checks.hpp"
 #include "scenarios/retrieval.hpp"
@@ -223,10 +224,10 @@ class run_loader {
     plan.admission = choose<admission_entry>(settings);
     plan.batching = choose<batching_entry>(settings);
     plan.routing = choose<routing_entry>(settings);
-    plan.model = load_model(settings.required("model.name", document_.file()).path);
     plan.gpu = load_profile(settings.required("hardware.gpu", document_.file()).path);
     plan.tensor_parallel = settings.integer("hardware.tensor_parallel");
     plan.executors = executors(settings);
+    executions_.plan(settings, name, document_.file(), plan);
     plan.host_overhead = settings.time("hardware.host_overhead");
     plan.retrieval = retrievals_.plan(settings, workload_.documents);
     if (plan.retrieval.measured) {
@@ -251,6 +252,7 @@ class run_loader {
 
     check_names(settings, plan);
     check_reuse(settings, plan, workload_.info, reusing);
+    check_execution(settings, plan, workload_.info, reusing);
     eviction_needs needs = needs_of(plan.eviction);
     check_told(settings, workload_.info, plan.eviction, needs);
     check_sessions(settings, workload_.info, "policies.routing", plan.routing,
@@ -474,6 +476,7 @@ class run_loader {
   run_plan plan_;
   grouped_warnings warnings_;
   retrieval_planner retrievals_;
+  execution_planner executions_;
   std::map<cut_name, workload_survey> surveys_;
   std::vector<const loaded_plugin*> plugins_;
 };

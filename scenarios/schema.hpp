@@ -16,7 +16,7 @@ enum class setting_type : std::uint8_t {
   text,
   path,      ///< relative to the scenario's folder, in --set to the working directory
   paths,     ///< a list of them, or one
-  resource,  ///< a name, or a path that ends in ".toml"
+  resource,  ///< a name, or a path that ends in ".toml" or ".gguf"
   integer,
   real,
   boolean,

@@ -137,7 +137,8 @@ class checker {
 
   void check_path(const std::string& folder) {
     value_.text = value_.path = string();
-    bool is_path = rule_.type == path || value_.text.ends_with(".toml");
+    bool is_path =
+        rule_.type == path || value_.text.ends_with(".toml") || value_.text.ends_with(".gguf");
     if (is_path) {
       value_.path = resolved(value_.text, folder);
     }

@@ -55,6 +55,9 @@ using session_id = distinct<struct session_id_tag, std::uint64_t>;
 using token_count = distinct<struct token_count_tag, std::int64_t>;
 using byte_count = distinct<struct byte_count_tag, std::int64_t>;
 
+/// A token of a model's vocabulary: its row in the embedding.
+using token_id = std::int32_t;
+
 /// Virtual time: whole nanoseconds since the start of the run, or a span of it.
 using sim_time = std::chrono::nanoseconds;
 

@@ -18,9 +18,6 @@
 
 namespace refrain {
 
-/// A token of a model's vocabulary.
-using token_id = std::int32_t;
-
 /// How numbers are computed. Every result of a real run says which.
 enum class cpu_precision {
   fp32,       ///< the reference: Eigen, the same bits on every CPU

@@ -1,0 +1,129 @@
+#include "scenarios/execution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/results_reader.hpp"
+#include "gpu/model_files/llama_file.hpp"
+#include "policies/eviction.hpp"
+
+namespace refrain {
+namespace {
+
+using recorded_iterations = std::vector<std::vector<timed_iteration>>;
+
+/// Iterations of a contender by executor, from a result file.
+recorded_iterations read_iterations(const std::string& path, const std::string& where,
+                                    const std::string& contender) {
+  results_reader results{path};
+  std::vector<std::string_view> names;
+  for (const contender_description& each : results.run().contenders) {
+    names.push_back(each.name);
+  }
+  auto found = std::ranges::find(names, contender);
+  if (found == names.end()) {
+    throw input_error{where,
+                      fmt::format("{}: {}", path, unknown_name("contender", contender, names))};
+  }
+  auto index = static_cast<std::size_t>(found - names.begin());
+  if (!results.has(index, "iterations")) {
+    throw input_error{where, fmt::format("{}: \"{}\" was not computed, so its iterations were not "
+                                         "recorded; expected a run with execution.engine = \"cpu\"",
+                                         path, contender)};
+  }
+  recorded_iterations all;
+  table rows = results.read(index, "iterations");
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    auto at = [&](std::string_view name) { return rows.at(name).integers()[i]; };
+    auto executor = static_cast<std::size_t>(at("executor"));
+    all.resize(std::max(all.size(), executor + 1));
+    all[executor].push_back({at("prefill_tokens"), at("prefill_context"), at("decodes"),
+                             at("decode_context"), sim_time{at("took_ns")}});
+  }
+  return all;
+}
+
+bool computes(const scenario_settings& settings) {
+  return settings.text("execution.engine") == "cpu";
+}
+
+}  // namespace
+
+void execution_planner::plan(const scenario_settings& settings, const std::string& contender,
+                             const std::string& file, contender_plan& into) {
+  execution_plan& execution = into.execution;
+  execution.precision =
+      precision_of(settings.text("execution.precision"), settings.where("execution.precision"));
+  if (!computes(settings) && !(settings.has("execution.model") && !settings.has("model.name"))) {
+    into.model = load_model(settings.required("model.name", file).path);
+  } else {
+    if (settings.has("model.name")) {
+      throw input_error{settings.where("model.name"),
+                        "execution.engine = \"cpu\" computes with execution.model; leave this out"};
+    }
+    settings.required("execution.model", file);
+    std::shared_ptr<const llama_weights> weights = weights_of(settings);
+    into.model = shape_of(*weights);
+    execution.weights = computes(settings) ? weights : nullptr;
+  }
+  if (settings.has("execution.replay") && computes(settings)) {
+    const setting_value& replay = settings.at("execution.replay");
+    auto all = read_iterations(replay.path, settings.where("execution.replay"), contender);
+    all.resize(static_cast<std::size_t>(into.executors));
+    execution.recorded = std::make_shared<const recorded_iterations>(std::move(all));
+    execution.weights = nullptr;
+  }
+}
+
+std::shared_ptr<const llama_weights> execution_planner::weights_of(
+    const scenario_settings& settings) {
+  const std::string& name = settings.at("execution.model").path;
+  std::shared_ptr<const llama_weights>& known = weights_[name];
+  if (known == nullptr) {
+    bool is_known = name == tiny_name || name.ends_with(".gguf");
+    if (!is_known) {
+      throw input_error{
+          settings.where("execution.model"),
+          fmt::format("expected \"{}\" or a path ending in .gguf, found \"{}\"", tiny_name, name)};
+    }
+    known = std::make_shared<const llama_weights>(load_weights(name));
+  }
+  return known;
+}
+
+void check_execution(const scenario_settings& settings, const contender_plan& plan,
+                     const trace_info& info, const reuse_needs& reusing) {
+  if (!computes(settings)) {
+    return;
+  }
+  auto refuse = [&](std::string_view key, std::string_view why) {
+    throw input_error{settings.where(key), fmt::format("execution.engine = \"cpu\" {}", why)};
+  };
+  if (!plan.tiers.empty()) {
+    refuse(fmt::format("tiers.{}.capacity", plan.tiers.front().name),
+           "keeps KV in the executor's own memory only; leave the tiers below it out");
+  }
+  if (plan.tensor_parallel > 1) {
+    refuse("hardware.tensor_parallel", "computes on one rank; expected 1");
+  }
+  if (plan.disaggregation.prefill_executors > 0) {
+    refuse("disaggregation.prefill_gpus", "does not hand KV over; expected 0");
+  }
+  if (reusing.chunk_kinds != 0) {
+    refuse("policies.reuse", "takes leading blocks only; expected none, prefix or reorder");
+  }
+  if (registry<eviction_entry>::find(plan.eviction.name, "policies.eviction")
+          .needs(plan.eviction.values)
+          .unbounded) {
+    refuse("policies.eviction",
+           fmt::format("needs room for every block, and \"{}\" takes none", plan.eviction.name));
+  }
+  if (info.has_chains && !plan.keys.full_blocks_only) {
+    refuse("kv.full_blocks_only",
+           "cannot share a block that is not full: what it holds is not what the whole one would; "
+           "expected true");
+  }
+}
+
+}  // namespace refrain

@@ -1,0 +1,35 @@
+// The [execution] of a contender: by formula, computed for real, or played again from a result
+// file.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "actors/plan.hpp"
+#include "policies/reuse.hpp"
+#include "scenarios/settings.hpp"
+
+namespace refrain {
+
+/// Resolves what contenders execute; those of one model share its weights.
+class execution_planner {
+ public:
+  /// The model's shape, from model.name or from the weights that are computed with, and how
+  /// iterations get their times. `contender` is its name, `file` the scenario's. Throws input_error
+  /// for a model or recorded run that cannot be read.
+  void plan(const scenario_settings& settings, const std::string& contender,
+            const std::string& file, contender_plan& into);
+
+ private:
+  std::shared_ptr<const llama_weights> weights_of(const scenario_settings& settings);
+
+  std::map<std::string, std::shared_ptr<const llama_weights>> weights_;
+};
+
+/// Throws input_error where the contender asks for what an engine that computes does not have:
+/// memory below the GPU, several ranks, chunks, blocks that take no room or are half full.
+void check_execution(const scenario_settings& settings, const contender_plan& plan,
+                     const trace_info& info, const reuse_needs& reusing);
+
+}  // namespace refrain
