@@ -59,10 +59,7 @@ void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, 
   into.seen = std::move(seen);
   if (needs_.chunk_kinds == 0 || !row.blocks.empty()) {
     cut_evenly(row, into);
-    if (plan_.execution.weights != nullptr) {
-      into.tokens =
-          tokens_of(row, plan_.keys, into.keys, plan_.execution.weights->shape.vocabulary);
-    }
+    name_tokens(row, into);
     return;
   }
   auto layout = std::make_shared<prompt_layout>();
@@ -74,6 +71,16 @@ void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, 
     find_neighbours(row, *layout);
   }
   into.layout = std::move(layout);
+  name_tokens(row, into);
+}
+
+// Where they are computed, by the executors or beside the simulation.
+void composer::name_tokens(const request& row, prompt& into) const {
+  const llama_weights* weights =
+      plan_.sample.holds(row.session) ? plan_.sample.weights.get() : plan_.execution.weights.get();
+  if (weights != nullptr) {
+    into.tokens = tokens_of(row, plan_.keys, into.keys, weights->shape.vocabulary);
+  }
 }
 
 // Documents of this turn that stand side by side; those of earlier turns stand as they were sent.

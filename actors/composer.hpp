@@ -30,6 +30,7 @@ class composer {
   void order_documents(request& row, std::vector<seen_mark>& seen);
   void restore_history(request& row);
   void cut_evenly(const request& row, prompt& into) const;
+  void name_tokens(const request& row, prompt& into) const;
   void check_versions(const request& row, sim_time now, prompt_layout& layout);
   void find_neighbours(const request& row, prompt_layout& layout);
   text_likeness likeness_of(content_id a, content_id b) const;

@@ -10,6 +10,7 @@
 #include "actors/key_view.hpp"
 #include "actors/lost_tokens.hpp"
 #include "actors/plan.hpp"
+#include "actors/real_sample.hpp"
 #include "actors/run_monitor.hpp"
 #include "actors/timeline.hpp"
 
@@ -35,6 +36,8 @@ struct contender_context {
   std::unique_ptr<key_view> truth{};
 
   composer composing{plan, workload.info.texts};  ///< of prompts, for all sessions
+
+  real_sample sample{plan};  ///< what is computed for real beside the simulation
 
   block_history history{};  ///< of all executors and tiers, to say why tokens are computed
 

@@ -55,6 +55,10 @@ std::unique_ptr<engine> make_engine(const contender_plan& plan, const cost_model
   return std::make_unique<cost_model>(expected);
 }
 
+token_count leading_hits(const answer& result) {
+  return result.hit_tokens - result.blended_tokens - result.approximate_tokens;
+}
+
 bool all_attributed(const answer& result) {
   token_count sum;
   for (token_count tokens : result.lost) {
@@ -336,6 +340,10 @@ void executor::end_window() {
     r->result.finished = context_.time.now();
     ++answered_;
     REFRAIN_ASSERT(!refrain_debug_checks || all_attributed(r->result));
+    if (context_.sample.holds(r->kv.session)) {
+      context_.sample.take({r->kv.id, r->kv.session, std::move(r->tokens), r->kv.input_tokens,
+                            r->kv.output_tokens, leading_hits(r->result)});
+    }
     r->reply.deliver(r->result);
   }
   settle();

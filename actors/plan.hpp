@@ -2,6 +2,7 @@
 // fills these in has checked them; actors only assert.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -109,8 +110,18 @@ struct execution_plan {
   cpu_precision precision = cpu_precision::fp32;
   /// Iterations timed in an earlier run, by executor; null: none.
   std::shared_ptr<const std::vector<std::vector<timed_iteration>>> recorded{};
+};
 
-  bool measures() const { return weights != nullptr; }
+/// Requests that are computed for real beside the simulation, which does not know of it.
+struct sample_plan {
+  std::shared_ptr<const llama_weights> weights{};  ///< null: there is no sample
+  cpu_precision precision = cpu_precision::fp32;
+  std::vector<session_id> sessions{};  ///< whose requests, ascending
+  std::int64_t tokens_max = 0;         ///< of prompt and answer; longer requests are left out
+
+  bool holds(session_id session) const {
+    return weights != nullptr && std::ranges::binary_search(sessions, session);
+  }
 };
 
 /// One contender: hardware, memory and policies.
@@ -147,6 +158,7 @@ struct contender_plan {
 
   retrieval_plan retrieval;
   execution_plan execution;
+  sample_plan sample;
   bool fast_forward = true;  ///< advance identical iterations together; same results either way
   sim_time sample_every{10'000'000'000};  ///< between two rows of an executor's time series
 

@@ -67,6 +67,10 @@ void recorder::close() {
   add("gpu_kv_peak_bytes", "bytes", peak_blocks * context_.plan.block_bytes());
   add("iterations", "1", iterations);
   add("evicted_blocks", "blocks", evictions);
+  if (context_.plan.sample.weights != nullptr) {
+    results_.write("measured", context_.sample.measure(context_.control.stop));
+    add("sample_left_out", "requests", context_.sample.left_out());
+  }
   results_.write("tiers", tiers_table(context_.plan, last_, tiers_));
   results_.write("totals", totals);
   results_.close();

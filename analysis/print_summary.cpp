@@ -304,6 +304,30 @@ void print_measured(std::string& out, std::span<const contender_summary> contend
   }
 }
 
+/// Requests that really ran; nothing where none did.
+void print_sample(std::string& out, std::span<const contender_summary> contenders) {
+  grid rows{{"really ran", "requests", "sessions", "too long", "prompt tokens", "cached",
+             "prefill p50", "prefill p99", "TPOT mean"}};
+  const sample_summary* any = nullptr;
+  for (const contender_summary& s : contenders) {
+    if (s.sample) {
+      any = &*s.sample;
+      rows.push_back({s.name, print_count(any->requests), print_count(any->sessions),
+                      print_count(any->left_out), print_count(any->input_tokens),
+                      print_count(any->hit_tokens), time_text(any->prefill_s.p50),
+                      time_text(any->prefill_s.p99), time_text(any->tpot_s.mean)});
+    }
+  }
+  if (any != nullptr) {
+    out += "\n";
+    print_grid(out, rows);
+    out += fmt::format(
+        "Computed on this machine's CPU with {} in {}, beside the simulation, which does not see "
+        "it.\n",
+        any->model, any->precision);
+  }
+}
+
 }  // namespace
 
 void print_summary(std::string& out, std::span<const contender_summary> contenders,
@@ -317,6 +341,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_labels(out, contenders);
     print_routing(out, contenders);
     print_measured(out, contenders);
+    print_sample(out, contenders);
   }
   const char* separator = contenders.empty() ? "" : "\n";
   for (const std::string& warning : warnings) {

@@ -202,7 +202,7 @@ table totals_table() {
 contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
   request_totals served;
   served.add(requests);
-  return {std::move(name), metrics_of(served, totals), served.measured()};
+  return {std::move(name), metrics_of(served, totals), served.measured(), std::nullopt};
 }
 
 std::vector<contender_summary> summarise_run(const results_reader& results) {
@@ -218,7 +218,8 @@ std::vector<contender_summary> summarise_run(const results_reader& results) {
       totals = results.read(i, "totals");
     }
     summaries.push_back({results.run().contenders[i].name,
-                         metrics_of(served, totals ? &*totals : nullptr), served.measured()});
+                         metrics_of(served, totals ? &*totals : nullptr), served.measured(),
+                         summarise_sample(results, i)});
   }
   return summaries;
 }

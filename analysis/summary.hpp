@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/results_reader.hpp"
+#include "analysis/sample_summary.hpp"
 #include "analysis/statistics.hpp"
 #include "analysis/table.hpp"
 
@@ -47,6 +48,8 @@ struct contender_summary {
   std::vector<metric> metrics;
   /// Empty unless the run has measured times.
   std::vector<measured_row> measured;
+  /// Where there was one.
+  std::optional<sample_summary> sample{};
 
   /// The metric of this name; a programmer error when there is none.
   const metric& at(std::string_view metric_name) const;

@@ -7,6 +7,7 @@
 #include "analysis/results_reader.hpp"
 #include "gpu/model_files/llama_file.hpp"
 #include "policies/eviction.hpp"
+#include "traces/random.hpp"
 
 namespace refrain {
 namespace {
@@ -76,6 +77,37 @@ void execution_planner::plan(const scenario_settings& settings, const std::strin
   }
 }
 
+// One session of each of so many equal parts of the workload, in order of their first requests.
+sample_plan execution_planner::sample(const scenario_settings& settings, const std::string& file,
+                                      const contender_plan& plan, std::uint64_t sessions) {
+  sample_plan sample;
+  auto parts =
+      std::min(static_cast<std::uint64_t>(settings.integer("execution.sample.sessions")), sessions);
+  if (parts == 0) {
+    return sample;
+  }
+  auto refuse = [&](std::string_view why) {
+    throw input_error{settings.where("execution.sample.sessions"), std::string{why}};
+  };
+  if (plan.execution.weights != nullptr || plan.execution.recorded != nullptr) {
+    refuse("execution.engine = \"cpu\" computes every request already; leave the sample out");
+  }
+  if (plan.disaggregation.prefill_executors > 0) {
+    refuse("takes requests that one executor serves; not with disaggregation.prefill_gpus");
+  }
+  settings.required("execution.model", file);
+  sample.weights = weights_of(settings);
+  sample.precision = plan.execution.precision;
+  sample.tokens_max = settings.integer("execution.sample.tokens_max");
+  random_stream draws{plan.seed, "sample of sessions"};
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    std::uint64_t begin = i * sessions / parts;
+    std::uint64_t end = (i + 1) * sessions / parts;
+    sample.sessions.emplace_back(begin + draws.below(end - begin));
+  }
+  return sample;
+}
+
 std::shared_ptr<const llama_weights> execution_planner::weights_of(
     const scenario_settings& settings) {
   const std::string& name = settings.at("execution.model").path;
@@ -90,6 +122,12 @@ std::shared_ptr<const llama_weights> execution_planner::weights_of(
     known = std::make_shared<const llama_weights>(load_weights(name));
   }
   return known;
+}
+
+bool is_idle_execution(std::string_view key, const contender_plan& plan) {
+  bool computes = plan.execution.weights != nullptr || plan.execution.recorded != nullptr ||
+                  plan.sample.weights != nullptr;
+  return !computes && (key == "execution.model" || key == "execution.precision");
 }
 
 void check_execution(const scenario_settings& settings, const contender_plan& plan,

@@ -20,12 +20,18 @@ class execution_planner {
   /// for a model or recorded run that cannot be read.
   void plan(const scenario_settings& settings, const std::string& contender,
             const std::string& file, contender_plan& into);
+  /// The sample that is computed beside the simulation, of a workload with so many sessions.
+  sample_plan sample(const scenario_settings& settings, const std::string& file,
+                     const contender_plan& plan, std::uint64_t sessions);
 
  private:
   std::shared_ptr<const llama_weights> weights_of(const scenario_settings& settings);
 
   std::map<std::string, std::shared_ptr<const llama_weights>> weights_;
 };
+
+/// Whether the key says what to compute and the contender computes nothing.
+bool is_idle_execution(std::string_view key, const contender_plan& plan);
 
 /// Throws input_error where the contender asks for what an engine that computes does not have:
 /// memory below the GPU, several ranks, chunks, blocks that take no room or are half full.

@@ -264,6 +264,7 @@ class run_loader {
     }
     const workload_survey& counts = survey(plan, needs.future);
     plan_.workload.requests = counts.requests;
+    plan.sample = executions_.sample(settings, document_.file(), plan, counts.sessions);
     plan.ahead = needs.future ? counts.ahead : nullptr;
     // Another order of documents gives other blocks.
     plan.unique_keys =
@@ -400,7 +401,7 @@ class run_loader {
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
       if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan) ||
-          is_idle_search(rule.key, plan.retrieval)) {
+          is_idle_search(rule.key, plan.retrieval) || is_idle_execution(rule.key, plan)) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {

@@ -151,7 +151,8 @@ class crew {
 void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs) {
   // Two that measure at once would measure each other.
   bool measures = std::ranges::any_of(plan.contenders, [](const contender_plan& each) {
-    return each.retrieval.measured || each.execution.measures();
+    return each.retrieval.measured || each.execution.weights != nullptr ||
+           each.sample.weights != nullptr;
   });
   if (jobs == 0) {
     jobs = std::max(1u, std::thread::hardware_concurrency());

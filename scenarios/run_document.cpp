@@ -55,6 +55,23 @@ json measured_document(const std::vector<measured_row>& rows) {
   return document;
 }
 
+/// Times have names of their own, so that what differs from run to run can be told from the rest.
+json sample_document(const sample_summary& sample) {
+  json about{{"model", sample.model},           {"precision", sample.precision},
+             {"requests", sample.requests},     {"sessions", sample.sessions},
+             {"left_out", sample.left_out},     {"input_tokens", sample.input_tokens},
+             {"hit_tokens", sample.hit_tokens}, {"output_tokens", sample.output_tokens}};
+  auto add = [&about](const std::string& name, const distribution& of) {
+    about[name + "_mean"] = json_number(of.mean);
+    about[name + "_p50"] = json_number(of.p50);
+    about[name + "_p90"] = json_number(of.p90);
+    about[name + "_p99"] = json_number(of.p99);
+  };
+  add("measured_prefill_s", sample.prefill_s);
+  add("measured_tpot_s", sample.tpot_s);
+  return about;
+}
+
 json contender_document(const run_report& report, const contender_summary& summary) {
   json about{{"name", summary.name}};
   for (const contender_description& each : report.run.contenders) {
@@ -68,6 +85,9 @@ json contender_document(const run_report& report, const contender_summary& summa
   }
   if (!summary.measured.empty()) {
     about["measured"] = measured_document(summary.measured);
+  }
+  if (summary.sample) {
+    about["sample"] = sample_document(*summary.sample);
   }
   return about;
 }

@@ -68,7 +68,7 @@ TEST(document, names_file_line_and_nearest_name_of_an_unknown_key) {
       "s.toml:2: tiers.host.capacity: \"256\" is not a size such as \"256GiB\" (B, kB, MB, GB, "
       "TB, KiB, MiB, GiB, TiB)");
   EXPECT_EQ(error_of_text("[execution]\n\nengine = \"cuda\"\n"),
-            "s.toml:3: unknown key \"execution.engine\"; known: execution.fast_forward");
+            "s.toml:3: execution.engine: unknown value \"cuda\"; known: cost_model cpu");
   EXPECT_EQ(error_of_text("sed = 3\n"), "s.toml:1: unknown key \"sed\"; did you mean \"seed\"?");
 }
 
