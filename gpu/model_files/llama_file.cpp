@@ -263,15 +263,19 @@ llama_weights load_llama(const std::string& path) {
   return load_llama(gguf_file{path});
 }
 
+void check_model_path(const std::string& path) {
+  if (!path.ends_with(".gguf")) {
+    throw input_error{"model", fmt::format("{} is no model with weights; expected \"{}\" or the "
+                                           "path of a file that ends in .gguf",
+                                           quoted_name(path), tiny_name)};
+  }
+}
+
 llama_weights load_weights(const std::string& name_or_path) {
   if (name_or_path == tiny_name) {
     return tiny_llama(0);
   }
-  if (!name_or_path.ends_with(".gguf")) {
-    throw input_error{"model", fmt::format("{} is no model with weights; expected \"{}\" or the "
-                                           "path of a file that ends in .gguf",
-                                           quoted_name(name_or_path), tiny_name)};
-  }
+  check_model_path(name_or_path);
   return load_llama(name_or_path);
 }
 
