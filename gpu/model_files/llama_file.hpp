@@ -39,8 +39,10 @@ void check_model_path(const std::string& path);
 /// order: what weights' `fingerprint` holds.
 std::array<std::uint64_t, 2> fingerprint_of_weights(const llama_weights& weights);
 
-/// Weights in a matrix or all of the model's, norms and biases included; a tied embedding counts
-/// once.
+/// Whether the output layer is the embedding again.
+bool is_tied(const llama_weights& weights);
+
+/// All weights of the model, norms and biases included; a tied embedding counts once.
 std::int64_t parameters_of(const llama_weights& weights);
 
 }  // namespace refrain
