@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/model_files/characters.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -15,12 +16,22 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n\v\f\r";
-  std::size_t begin = text.find_first_not_of(blanks);
-  return begin == std::string_view::npos
-             ? std::string_view{}
-             : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+/// Python's strip, which templates call: white space goes, and four separators of control.
+std::string_view trimmed(std::string_view text, bool both_ends) {
+  std::vector<character> characters = characters_of(text);
+  auto goes = [&](std::size_t i) {
+    char32_t code = characters[i].code;
+    return characters[i].kind == character_class::space || (code >= 0x1c && code <= 0x1f);
+  };
+  std::size_t begin = 0;
+  std::size_t end = characters.size() - 1;
+  while (end > begin && goes(end - 1)) {
+    --end;
+  }
+  while (both_ends && begin < end && goes(begin)) {
+    ++begin;
+  }
+  return text.substr(characters[begin].begin, characters[end].begin - characters[begin].begin);
 }
 
 /// A string of the template's language as text: \n is a line end.
@@ -123,9 +134,9 @@ void chat_template::check(std::span<const chat_message> messages) const {
   }
 }
 
-void chat_template::add_content(chat_text& out, std::string_view content) const {
+void chat_template::add_content(chat_text& out, std::string_view content, bool at_start) const {
   if (trims_) {
-    content = trimmed(content);
+    content = trimmed(content, at_start);
   }
   std::size_t begin = out.text.size();
   out.text += content;
@@ -135,15 +146,15 @@ void chat_template::add_content(chat_text& out, std::string_view content) const 
 void chat_template::add(chat_text& out, const chat_message& message) const {
   if (kind_ == kind::chatml) {
     out.text += "<|im_start|>" + message.role + "\n";
-    add_content(out, message.content);
+    add_content(out, message.content, true);
     out.text += "<|im_end|>\n";
   } else if (kind_ == kind::llama_3) {
     out.text += "<|start_header_id|>" + message.role + "<|end_header_id|>\n\n";
-    add_content(out, message.content);
+    add_content(out, message.content, true);
     out.text += "<|eot_id|>";
   } else {
     out.text += "<|" + message.role + "|>\n";
-    add_content(out, message.content);
+    add_content(out, message.content, true);
     out.text += eos_ + "\n";
   }
 }
@@ -159,14 +170,15 @@ void chat_template::render_llama_2(chat_text& out, std::span<const chat_message>
                                             i + 1)};
     }
     out.text += user ? bos_ + "[INST] " : " ";
-    if (user && i == 1 && system) {
+    bool with_system = user && i == 1 && system;
+    if (with_system) {
       out.text += "<<SYS>>\n";
       std::size_t begin = out.text.size();
       out.text += messages[0].content;
       out.contents.emplace_back(begin, out.text.size());
       out.text += "\n<</SYS>>\n\n";
     }
-    add_content(out, messages[i].content);
+    add_content(out, messages[i].content, !with_system);
     out.text += user ? " [/INST]" : " " + eos_;
   }
 }

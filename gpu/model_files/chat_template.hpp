@@ -48,7 +48,8 @@ class chat_template {
   void read_default_system(std::string_view jinja);
   void check(std::span<const chat_message> messages) const;
   void add(chat_text& out, const chat_message& message) const;
-  void add_content(chat_text& out, std::string_view content) const;
+  /// `at_start`: what a trimming template trims begins with this content.
+  void add_content(chat_text& out, std::string_view content, bool at_start) const;
   void render_llama_2(chat_text& out, std::span<const chat_message> messages) const;
 
   std::string where_;

@@ -59,6 +59,28 @@ BROKEN = [
 ]
 
 
+# Templates of the known forms, each as such files write it: blocks on lines of their own, filters, slices.
+FORMS = {
+    "chatml": "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+              "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
+    "chatml with a system message": "{% if messages[0]['role'] == 'system' %}{{ '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}"
+              "{% else %}{{ '<|im_start|>system\\nYou help.\\nBriefly.<|im_end|>\\n' }}{% endif %}{% for m in messages %}{% if m.role != 'system' %}"
+              "{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>' + '\\n' }}{% endif %}{% endfor %}"
+              "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
+    "llama-2": "{% if messages[0]['role'] == 'system' %}{% set turns = messages[1:] %}{% set system = messages[0]['content'] %}{% else %}"
+               "{% set turns = messages %}{% set system = false %}{% endif %}{% for m in turns %}{% if loop.index0 == 0 and system != false %}"
+               "{% set content = '<<SYS>>\\n' + system + '\\n<</SYS>>\\n\\n' + m['content'] %}{% else %}{% set content = m['content'] %}{% endif %}"
+               "{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% else %}{{ ' ' + content.strip() + ' ' + eos_token }}"
+               "{% endif %}{% endfor %}",
+    "llama-3": "{% for m in messages %}{% set content = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\\n\\n' + m['content'] | trim + '<|eot_id|>' %}"
+               "{% if loop.first %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}"
+               "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}",
+    "zephyr": "{% for m in messages %}\n{% if m['role'] == 'user' %}\n{{ '<|user|>\\n' + m['content'] + eos_token }}\n{% elif m['role'] == 'system' %}\n"
+              "{{ '<|system|>\\n' + m['content'] + eos_token }}\n{% else %}\n{{ '<|assistant|>\\n' + m['content'] + eos_token }}\n{% endif %}\n"
+              "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}",
+}
+
+
 def made_up(count):
     """Texts of pieces put together by chance: neighbours that nobody thinks of."""
     draw = random.Random(1)
@@ -129,7 +151,7 @@ def main(path):
     template = environment.from_string(field("tokenizer.chat_template"))
     conversations = [
         [{"role": "user", "content": "What is a KV cache?"}],
-        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": " Hi \n"}],
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": " Hi \u00a0\n"}],
         [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "日本 😀"}],
     ]
     chats = []
@@ -138,12 +160,18 @@ def main(path):
             text = template.render(messages=messages, add_generation_prompt=start)
             chats.append({"messages": messages, "start_answer": start, "text": text,
                           "ids": special.encode(text, add_special_tokens=False).ids})
+    forms = [{"form": name, "template": source, "messages": messages, "start_answer": start,
+              "text": environment.from_string(source).render(messages=messages, add_generation_prompt=start,
+                                                              bos_token="<s>", eos_token="</s>")}
+             for name, source in FORMS.items() for messages in conversations for start in (True, False)]
     print('{"texts": [')
     print(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows))
     print('],\n"with_control": [')
     print(",\n".join(json.dumps(row, separators=(",", ":")) for row in with_control))
     print('],\n"chats": [')
     print(",\n".join(json.dumps(row, separators=(",", ":")) for row in chats))
+    print('],\n"forms": [')
+    print(",\n".join(json.dumps(row, separators=(",", ":")) for row in forms))
     print("]}")
 
 
