@@ -27,6 +27,7 @@ constexpr command commands[] = {
     {"replay", "hits of policies on a trace, without time", replay_command},
     {"traces", "what a trace holds, row by row checked; write it again", traces_command},
     {"corpus", "a corpus to search: build it, check how well it is found", corpus_command},
+    {"model", "what a model file holds; the tokens of a text", model_command},
     {"policies", "every policy with its parameters, defaults and source", policies_command},
     {"new", "write the one file that a policy needs", new_command},
     {"check", "the conformance kit: what every eviction policy must keep to", check_command},

@@ -32,12 +32,17 @@ inline constexpr std::int64_t tiny_vocabulary = 256 + 3;
 /// "builtin:tiny" (seed 0) or the path of a GGUF file, ending in .gguf. Throws input_error.
 llama_weights load_weights(const std::string& name_or_path);
 
+/// Throws input_error unless it ends in .gguf; the message names what a model with weights may be.
+void check_model_path(const std::string& path);
+
 /// 128 bits of XXH3 over the shape and over encoding, dims and bytes of all weights, in a fixed
 /// order: what weights' `fingerprint` holds.
 std::array<std::uint64_t, 2> fingerprint_of_weights(const llama_weights& weights);
 
-/// Weights in a matrix or all of the model's, norms and biases included; a tied embedding counts
-/// once.
+/// Whether the output layer is the embedding again.
+bool is_tied(const llama_weights& weights);
+
+/// All weights of the model, norms and biases included; a tied embedding counts once.
 std::int64_t parameters_of(const llama_weights& weights);
 
 }  // namespace refrain

@@ -75,13 +75,16 @@ std::array<std::uint64_t, 2> fingerprint_of_weights(const llama_weights& weights
   return hash.digest();
 }
 
+bool is_tied(const llama_weights& weights) {
+  return weights.output.bytes.data() == weights.token_embedding.bytes.data();
+}
+
 std::int64_t parameters_of(const llama_weights& weights) {
   std::int64_t count = 0;
   walk(
       weights, [&](const weight_matrix& matrix) { count += matrix.rows * matrix.columns; },
       [&](std::span<const float> vector) { count += static_cast<std::int64_t>(vector.size()); });
-  bool tied = weights.output.bytes.data() == weights.token_embedding.bytes.data();
-  return tied ? count - weights.output.rows * weights.output.columns : count;
+  return is_tied(weights) ? count - weights.output.rows * weights.output.columns : count;
 }
 
 }  // namespace refrain
