@@ -1,8 +1,14 @@
 // Reads hardware profiles from gpu/profiles, which are compiled in, or from a file of the same
-// form. Every key is due except memory.activations, all_reduce, host_link and peer_link.
+// form. Every key is due except memory.activations, prefill_attention.tile_rows, all_reduce,
+// host_link and peer_link.
 #include "gpu/profile.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -34,6 +40,7 @@ constexpr std::string_view known_keys[] = {"stack",
                                            "prefill_attention.sweep_s_per_key",
                                            "prefill_attention.tile_fixed_keys",
                                            "prefill_attention.mixed_rows",
+                                           "prefill_attention.tile_rows",
                                            "decode_attention.launch_s",
                                            "decode_attention.bandwidth_bytes_per_s",
                                            "decode_attention.s_per_sequence_head",
@@ -54,13 +61,17 @@ gemm_numbers read_gemm(const settings_file& file) {
 }
 
 prefill_attention_numbers read_prefill_attention(const settings_file& file) {
+  const prefill_attention_numbers standard;
   return {.launch_s = file.number("prefill_attention.launch_s", least::zero),
           .bandwidth_bytes_per_s = file.number("prefill_attention.bandwidth_bytes_per_s"),
           .rate_flop_per_s = file.number("prefill_attention.rate_flop_per_s"),
           .sharpness = file.number("prefill_attention.sharpness", least::one),
           .sweep_s_per_key = file.number("prefill_attention.sweep_s_per_key", least::zero),
           .tile_fixed_keys = file.number("prefill_attention.tile_fixed_keys", least::zero),
-          .mixed_rows = file.number("prefill_attention.mixed_rows", least::zero)};
+          .mixed_rows = file.number("prefill_attention.mixed_rows", least::zero),
+          .tile_rows = file.has("prefill_attention.tile_rows")
+                           ? file.number("prefill_attention.tile_rows", least::one)
+                           : standard.tile_rows};
 }
 
 decode_attention_numbers read_decode_attention(const settings_file& file) {
@@ -132,9 +143,29 @@ std::vector<std::string> read_not_fitted(const settings_file& file) {
 
 }  // namespace
 
+std::string this_machine_path() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache != nullptr && *cache != '\0') {
+    return fmt::format("{}/refrain/{}.toml", cache, this_machine);
+  }
+  if (home != nullptr && *home != '\0') {
+    return fmt::format("{}/.cache/refrain/{}.toml", home, this_machine);
+  }
+  throw input_error{std::string{this_machine}, "neither XDG_CACHE_HOME nor HOME is set"};
+}
+
 hardware_profile load_profile(const std::string& name) {
-  settings_file file =
-      find_settings("hardware profile", "hardware.gpu", "gpu/profiles", name, embedded_profiles());
+  bool is_own = name == this_machine;
+  if (is_own && !std::filesystem::exists(this_machine_path())) {
+    throw input_error{
+        "hardware.gpu",
+        fmt::format("this machine has not been measured yet; refrain calibrate writes "
+                    "{}",
+                    this_machine_path())};
+  }
+  settings_file file = find_settings("hardware profile", "hardware.gpu", "gpu/profiles",
+                                     is_own ? this_machine_path() : name, embedded_profiles());
   file.allow_only(known_keys, open_tables);
   hardware_profile profile;
   profile.name = settings_name(name);
@@ -153,6 +184,49 @@ hardware_profile load_profile(const std::string& name) {
   profile.host_link = read_link(file, "host_link");
   profile.peer_link = read_link(file, "peer_link");
   return profile;
+}
+
+std::string profile_text(const hardware_profile& profile, std::string_view comment) {
+  std::string text = fmt::format("# {}\nstack = \"{}\"\nsource = \"{}\"\n", comment, profile.stack,
+                                 profile.source);
+  text += "not_fitted = [";
+  for (const std::string& name : profile.not_fitted) {
+    text += fmt::format("{}\"{}\"", &name == profile.not_fitted.data() ? "" : ", ", name);
+  }
+  text += fmt::format("]\n\n[memory]\nbytes = {}\nactivations = \"{}B\"\n", profile.memory.get(),
+                      profile.activations.get());
+  auto table = [&text](std::string_view name) { text += fmt::format("\n[{}]\n", name); };
+  auto number = [&text](std::string_view key, double value) {
+    text += fmt::format("{} = {:.6e}\n", key, value);
+  };
+  table("gemm");
+  number("launch_s", profile.gemm.launch_s);
+  number("bandwidth_bytes_per_s", profile.gemm.bandwidth_bytes_per_s);
+  number("rate_flop_per_s", profile.gemm.rate_flop_per_s);
+  number("sharpness", profile.gemm.sharpness);
+  table("prefill_attention");
+  number("launch_s", profile.prefill_attention.launch_s);
+  number("bandwidth_bytes_per_s", profile.prefill_attention.bandwidth_bytes_per_s);
+  number("rate_flop_per_s", profile.prefill_attention.rate_flop_per_s);
+  number("sharpness", profile.prefill_attention.sharpness);
+  number("sweep_s_per_key", profile.prefill_attention.sweep_s_per_key);
+  number("tile_fixed_keys", profile.prefill_attention.tile_fixed_keys);
+  number("mixed_rows", profile.prefill_attention.mixed_rows);
+  number("tile_rows", profile.prefill_attention.tile_rows);
+  table("decode_attention");
+  number("launch_s", profile.decode_attention.launch_s);
+  number("bandwidth_bytes_per_s", profile.decode_attention.bandwidth_bytes_per_s);
+  number("s_per_sequence_head", profile.decode_attention.s_per_sequence_head);
+  table("elementwise");
+  number("launch_s", profile.elementwise.launch_s);
+  number("bandwidth_bytes_per_s", profile.elementwise.bandwidth_bytes_per_s);
+  if (profile.host_link) {
+    table("host_link");
+    number("theoretical_bytes_per_s", profile.host_link->theoretical_bytes_per_s);
+    number("measured_bytes_per_s", profile.host_link->measured_bytes_per_s.value_or(
+                                       profile.host_link->theoretical_bytes_per_s));
+  }
+  return text;
 }
 
 std::vector<std::string> profile_names() {

@@ -30,6 +30,7 @@ struct prefill_attention_numbers {
   double sweep_s_per_key = 0;  ///< serial sweep of one tile over the longest sequence
   double tile_fixed_keys = 0;  ///< fixed work of a tile, in keys
   double mixed_rows = 0;       ///< tile rows one decoding sequence takes in a mixed launch
+  double tile_rows = 128;  ///< new tokens that are computed as one; a part of them costs as much
 };
 
 /// Attention of a decode-only batch, one launch a layer.
@@ -68,8 +69,18 @@ struct hardware_profile {
   std::optional<link_bandwidth> peer_link;
 };
 
-/// The profile of that name, or of that file when it ends in ".toml". Throws input_error.
+/// The name of the profile that `refrain calibrate` writes.
+inline constexpr std::string_view this_machine = "this-machine";
+/// Where it is: refrain/this-machine.toml in the user's cache folder (XDG_CACHE_HOME, else
+/// ~/.cache). Throws input_error where there is no such folder.
+std::string this_machine_path();
+
+/// The profile of that name, of that file when it ends in ".toml", or this machine's. Throws
+/// input_error.
 hardware_profile load_profile(const std::string& name);
+
+/// The profile as a file that load_profile reads, with a line of `comment` before it.
+std::string profile_text(const hardware_profile& profile, std::string_view comment);
 
 /// The names of all profiles compiled in, sorted.
 std::vector<std::string> profile_names();

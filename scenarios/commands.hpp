@@ -23,6 +23,8 @@ void policies_command(const std::vector<std::string>& words);
 void show_command(const std::vector<std::string>& words);
 void traces_command(const std::vector<std::string>& words);
 void corpus_command(const std::vector<std::string>& words);
+void calibrate_command(const std::vector<std::string>& words);
+void validate_command(const std::vector<std::string>& words);
 void model_command(const std::vector<std::string>& words);
 void new_command(const std::vector<std::string>& words);
 void check_command(const std::vector<std::string>& words);

@@ -28,6 +28,8 @@ constexpr command commands[] = {
     {"traces", "what a trace holds, row by row checked; write it again", traces_command},
     {"corpus", "a corpus to search: build it, check how well it is found", corpus_command},
     {"model", "what a model file holds; the tokens of a text", model_command},
+    {"calibrate", "measure this machine for the cost model", calibrate_command},
+    {"validate", "a scenario by formula and computed for real, side by side", validate_command},
     {"policies", "every policy with its parameters, defaults and source", policies_command},
     {"new", "write the one file that a policy needs", new_command},
     {"check", "the conformance kit: what every eviction policy must keep to", check_command},

@@ -15,7 +15,6 @@ namespace refrain {
 
 namespace {
 
-constexpr double tile_rows = 128;
 constexpr double element = bytes_per_element;
 
 // Below: smooth maxima (a^p + b^p)^(1/p), scaled by the largest so that no power overflows.
@@ -138,7 +137,7 @@ double cost_model::prefill_attention_s(const batch& work, double tokens) const {
     auto fresh = static_cast<double>(chunk.new_tokens.get());
     auto cached = static_cast<double>(chunk.cached_tokens.get());
     // Causal: a new token sees half of the new ones on average; a tile is computed whole.
-    double rows = std::ceil(fresh / tile_rows) * tile_rows;
+    double rows = std::ceil(fresh / prefill_.tile_rows) * prefill_.tile_rows;
     pairs += rows * (cached + (fresh + 1) / 2 + prefill_.tile_fixed_keys);
     double read = cached + fresh + static_cast<double>(chunk.other_keys.get());
     keys += read;
