@@ -310,7 +310,8 @@ sim_time executor::compute() {
   }
   if (!engine_->has_lines()) {
     send(context_.recorder,
-         iteration_timed{index_, context_.time.now(), timed(batcher_.work(), took)});
+         iteration_timed{index_, context_.time.now(), timed(batcher_.work(), took),
+                         expected_.iteration(batcher_.work())});
   }
   return took;
 }

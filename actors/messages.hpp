@@ -180,6 +180,7 @@ struct iteration_timed {
   std::uint32_t executor = 0;
   sim_time began{0};
   timed_iteration what;
+  sim_time expected{0};  ///< by the cost model
 };
 
 /// executor to tier: which of these blocks do you hold? Those are kept until the `load_blocks` that

@@ -193,6 +193,8 @@ const integer_of<iteration_timed> iteration_integers[] = {
     {"began_ns", "ns", "virtual time", [](const iteration_timed& i) { return i.began.count(); }},
     {"took_ns", "ns", "measured; what passed in virtual time",
      [](const iteration_timed& i) { return i.what.took.count(); }},
+    {"expected_ns", "ns", "the same by formula, from hardware.gpu",
+     [](const iteration_timed& i) { return i.expected.count(); }},
     {"prefill_tokens", "tokens", "new tokens of all chunks",
      [](const iteration_timed& i) { return i.what.prefill_tokens; }},
     {"prefill_context", "tokens", "cached tokens before them",
