@@ -88,10 +88,11 @@ const register_policy<reuse_entry> registration{
      [](const parameters& values) -> std::unique_ptr<reuse> {
        return std::make_unique<similar>(values);
      },
-     [](const parameters&) {
+     [](const parameters& values) {
        return reuse_needs{
            .chunk_kinds = kind_bit(segment_kind::document) | kind_bit(segment_kind::web),
-           .neighbours = true};
+           .neighbours = true,
+           .edit_distances = values.choice("match") == "or_levenshtein"};
      }}};
 
 }  // namespace
