@@ -29,6 +29,9 @@ struct variant_settings {
   token_count output_tokens{128};  ///< of every answer; at least 1
 };
 
+/// Names of planted_edit's values.
+inline constexpr std::string_view planted_edit_names[] = {"none", "harmless", "number", "negation"};
+
 /// A text that is asked.
 struct planted_text {
   std::string text;
