@@ -224,6 +224,7 @@ void batcher::first_admission(live_request& r, const kv_match& found) {
     r.result.hit_tokens += span.saved();
     (other_text ? r.result.approximate_tokens : r.result.blended_tokens) += span.saved();
     r.result.stale_tokens += span.stale ? span.saved() : token_count{};
+    r.result.reuses[static_cast<std::size_t>(span.truth)] += other_text ? 1 : 0;
     count_tier_hits(r, span.begin, span.end, &span);
   }
 }

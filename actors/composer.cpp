@@ -200,7 +200,9 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
       return !std::isnan(a.likeness.cosine) && !(b.likeness.cosine >= a.likeness.cosine);
     });
     for (std::size_t i = 0; i < std::min(alike.size(), donors_max); ++i) {
-      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, false, place, layout);
+      const segment& other = alike[i].text->piece;
+      add_donor(other, alike[i].text->tokens, row.salt, false, place, layout);
+      place.donors.back().truth = texts_->judge(piece.content, other.content);
     }
   }
   for (const chunk_place& place : layout.chunks) {
@@ -212,7 +214,8 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
   }
 }
 
-// The edit distance takes long, so it is left out where the policy accepts the texts without.
+// The edit distance takes long, so it is left out where it is not asked for, and where the policy
+// accepts the texts without.
 text_likeness composer::likeness_of(content_id a, content_id b) const {
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   std::span<const std::uint32_t> tokens = texts_->tokens(a);
@@ -220,7 +223,7 @@ text_likeness composer::likeness_of(content_id a, content_id b) const {
   text_likeness likeness{.cosine = cosine_of(texts_->embedding(a), texts_->embedding(b)),
                          .levenshtein = unknown,
                          .same_tokens = !tokens.empty() && std::ranges::equal(tokens, others)};
-  if (!policy_->accepts(likeness)) {
+  if (needs_.edit_distances && !policy_->accepts(likeness)) {
     likeness.levenshtein = levenshtein_ratio(tokens, others);
   }
   return likeness;

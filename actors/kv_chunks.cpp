@@ -111,6 +111,7 @@ std::optional<reused_span> kv_manager::span_of(const sequence& s, const chunk_pl
   if (donor != nullptr) {
     span.label = reuse_label::approximate;
     span.stale = donor->stale;
+    span.truth = donor->truth;
     span.donor_key = static_cast<std::int32_t>(donor->first_key);
     most = std::min<std::size_t>(most, donor->end_key - donor->first_key);
   }

@@ -86,9 +86,10 @@ struct answer {
   sim_time finished{0};               ///< last token out
   std::int64_t hit_blocks = 0;
   token_count hit_tokens;
-  token_count blended_tokens;      ///< of these, of chunks computed behind other text
-  token_count approximate_tokens;  ///< of these, of other text
-  token_count stale_tokens;        ///< of these, of outdated documents
+  token_count blended_tokens;                    ///< of these, of chunks computed behind other text
+  token_count approximate_tokens;                ///< of these, of other text
+  token_count stale_tokens;                      ///< of these, of outdated documents
+  std::array<std::int64_t, stand_ins> reuses{};  ///< chunks taken from other text, by what they are
   std::array<token_count, tiers_max>
       tier_hit_tokens{};  ///< of these, loaded from each tier below the GPU
   byte_count loaded_bytes;
@@ -159,6 +160,7 @@ struct request_over {
   answer result;
   std::int64_t measured_ttft_ns = -1;  ///< -1 where nothing was measured
   std::int64_t measured_e2e_ns = -1;
+  planted_edit planted = planted_edit::none;
 };
 
 /// executor to recorder: its state at one moment.

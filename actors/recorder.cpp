@@ -12,7 +12,7 @@ recorder::recorder(caf::actor_config& config, contender_context* context, conten
       context_{*context},
       results_{results},
       columns_{context->workload.info.has_measured, context->plan.retrieval.search != nullptr,
-               context->workload.count_seen},
+               context->workload.count_seen, context->workload.info.has_truth},
       requests_{results_.open("requests", requests_table(columns_))},
       executors_{results_.open("executors", executors_table())},
       last_(static_cast<std::size_t>(context->plan.executors)) {

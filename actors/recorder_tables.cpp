@@ -144,6 +144,33 @@ const integer_of<request_over> searched_integers[] = {
      [](const request_over& r) -> std::int64_t { return r.result.retrieval.took.count(); }},
 };
 
+std::int64_t taken(const request_over& r, stand_in truth) {
+  return r.result.reuses[static_cast<std::size_t>(truth)];
+}
+std::int64_t wrong(const request_over& r) {
+  return taken(r, stand_in::number) + taken(r, stand_in::negation) + taken(r, stand_in::other);
+}
+
+const integer_of<request_over> judged_integers[] = {
+    {"harmless_edits", "1", "1: its text is another's with an edit that leaves the answer",
+     [](const request_over& r) -> std::int64_t { return r.planted == planted_edit::harmless; }},
+    {"number_edits", "1", "1: its text is another's with one number changed, and so the answer",
+     [](const request_over& r) -> std::int64_t { return r.planted == planted_edit::number; }},
+    {"negations", "1", "1: its text is another's with a negation, which changes the answer",
+     [](const request_over& r) -> std::int64_t { return r.planted == planted_edit::negation; }},
+    {"reuses", "1", "chunks whose KV was taken from other text; right_reuses + wrong_reuses",
+     [](const request_over& r) { return taken(r, stand_in::right) + wrong(r); }},
+    {"right_reuses", "1", "of reuses, from text with the same answer",
+     [](const request_over& r) { return taken(r, stand_in::right); }},
+    {"wrong_reuses", "1", "of reuses, from text with another answer: the three below", wrong},
+    {"wrong_reuses_number", "1", "of wrong_reuses, the two texts differ by a planted number",
+     [](const request_over& r) { return taken(r, stand_in::number); }},
+    {"wrong_reuses_negation", "1", "of wrong_reuses, the two texts differ by a planted negation",
+     [](const request_over& r) { return taken(r, stand_in::negation); }},
+    {"wrong_reuses_other", "1", "of wrong_reuses, the two come of different texts",
+     [](const request_over& r) { return taken(r, stand_in::other); }},
+};
+
 const real_of<request_over> request_reals[] = {
     {"arrival_s", "s", "when the session sent it",
      [](const request_over& r) { return to_seconds(r.sent); }},
@@ -250,6 +277,9 @@ table requests_table(const request_columns& more) {
   if (more.searched) {
     declare_integers(t, searched_integers);
   }
+  if (more.judged) {
+    declare_integers(t, judged_integers);
+  }
   return t;
 }
 
@@ -268,6 +298,9 @@ void add_request(table& rows, const request_over& row, const request_columns& mo
   }
   if (more.searched) {
     add_integers(rows, at, searched_integers, row);
+  }
+  if (more.judged) {
+    add_integers(rows, at, judged_integers, row);
   }
 }
 

@@ -15,6 +15,7 @@ struct request_columns {
   bool measured = false;  ///< times that the trace measured
   bool searched = false;  ///< what was retrieved
   bool seen = false;      ///< what an endless cache of chunks would have seen
+  bool judged = false;    ///< whether text that stood in for other text was right
 };
 
 /// The empty `requests` table.

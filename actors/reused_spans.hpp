@@ -10,6 +10,7 @@
 #include "gpu/engine.hpp"
 #include "policies/reuse.hpp"
 #include "traces/integers.hpp"
+#include "traces/texts.hpp"
 
 namespace refrain {
 
@@ -22,7 +23,8 @@ struct reused_span {
   token_count recomputed;  ///< of its tokens, computed all the same
   blend_placement placement = blend_placement::deviation;
   reuse_label label = reuse_label::blended;
-  bool stale = false;           ///< KV of an outdated version
+  bool stale = false;  ///< KV of an outdated version
+  stand_in truth = stand_in::unjudged;
   std::int32_t donor_key = -1;  ///< of its first block in prompt_layout::donor_keys; -1: its own
 
   /// Tokens that need not be computed.

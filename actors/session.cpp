@@ -70,6 +70,7 @@ void session::receive(const answer& result) {
     row.measured_ttft_ns = over.measured->ttft.count();
     row.measured_e2e_ns = over.measured->e2e.count();
   }
+  row.planted = over.planted;
   send(context_.recorder, std::move(row));
   send(context_.population, turn_over{});
   bool last = over.last_turn;

@@ -286,6 +286,30 @@ void print_labels(std::string& out, std::span<const contender_summary> contender
   }
 }
 
+/// What stood in for other text, where the workload knows whether it was right.
+void print_reuses(std::string& out, std::span<const contender_summary> contenders) {
+  const contender_summary& first = contenders.front();
+  if (std::ranges::find(first.metrics, "right_reuses", &metric::name) == first.metrics.end()) {
+    return;
+  }
+  grid rows{
+      {"KV of other text taken", "times", "right", "wrong", "number", "negation", "other text"}};
+  for (const contender_summary& s : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(1, s.name);
+    for (const char* name : {"reuses", "right_reuses", "wrong_reuses", "wrong_reuses_number",
+                             "wrong_reuses_negation", "wrong_reuses_other"}) {
+      row.push_back(count_text(s.at(name).value));
+    }
+  }
+  out += "\n";
+  print_grid(out, rows);
+  out += fmt::format(
+      "Planted edits of texts asked before: {} harmless, {} of one number, {} negations; reuse of "
+      "the last two is wrong.\n",
+      count_text(first.at("harmless_edits").value), count_text(first.at("number_edits").value),
+      count_text(first.at("negations").value));
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -339,6 +363,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_losses(out, contenders);
     print_seen(out, contenders);
     print_labels(out, contenders);
+    print_reuses(out, contenders);
     print_routing(out, contenders);
     print_measured(out, contenders);
     print_sample(out, contenders);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 48> columns_read = {"status",
+constexpr std::array<std::string_view, 57> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -63,7 +63,16 @@ constexpr std::array<std::string_view, 48> columns_read = {"status",
                                                            "hit_tokens_unseen",
                                                            "retrieved_chunks",
                                                            "retrieved_tokens",
-                                                           "retrieval_ns"};
+                                                           "retrieval_ns",
+                                                           "harmless_edits",
+                                                           "number_edits",
+                                                           "negations",
+                                                           "reuses",
+                                                           "right_reuses",
+                                                           "wrong_reuses",
+                                                           "wrong_reuses_number",
+                                                           "wrong_reuses_negation",
+                                                           "wrong_reuses_other"};
 
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
@@ -140,6 +149,13 @@ std::vector<metric> metrics_of(request_totals& served, const table* totals) {
     bool seen = name.starts_with("seen_") || name == "hit_tokens_unseen";
     if ((seen || name.starts_with(lost_prefix)) && served.has(name)) {
       m.push_back(optional_sum(std::string{name}, "tokens", served));
+    }
+  }
+  if (served.has("right_reuses")) {
+    for (const char* name :
+         {"harmless_edits", "number_edits", "negations", "reuses", "right_reuses", "wrong_reuses",
+          "wrong_reuses_number", "wrong_reuses_negation", "wrong_reuses_other"}) {
+      sum(name, "1");
     }
   }
   if (served.has("retrieval_ns")) {

@@ -11,7 +11,6 @@
 
 #include "traces/error.hpp"
 #include "traces/toml.hpp"
-#include "traces/toml_text.hpp"
 
 namespace refrain {
 
@@ -63,17 +62,7 @@ struct settings_file::parser {
 };
 
 settings_file::settings_file(std::string file, std::string_view text) : file_{std::move(file)} {
-  if (std::size_t line = foreign_character_line(text); line > 0) {
-    throw input_error{file_ + ":" + std::to_string(line),
-                      "a character that is not ASCII outside of a comment or a string of one line"};
-  }
-  try {
-    toml::table document = toml::parse(text, file_);
-    parser{entries_}.flatten("", document);
-  } catch (const toml::parse_error& error) {
-    throw input_error{file_ + ":" + std::to_string(error.source().begin.line),
-                      std::string{error.description()}};
-  }
+  parser{entries_}.flatten("", parse_toml(file_, text));
   std::stable_sort(entries_.begin(), entries_.end(),
                    [](const entry& a, const entry& b) { return a.line < b.line; });
 }

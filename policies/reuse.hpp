@@ -71,6 +71,7 @@ struct reuse_needs {
   bool orders = false;           ///< it puts documents into an order of its own; needs some
   bool versions = false;         ///< it is asked under which version a document is looked up
   bool neighbours = false;       ///< it reuses the KV of similar text
+  bool edit_distances = false;   ///< likeness by edits is of use to it
 };
 
 /// How alike two texts are.

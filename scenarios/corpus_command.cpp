@@ -1,5 +1,5 @@
 // `refrain corpus`: builds a corpus file from what others store, checks how well it can be searched
-// and how long that takes here, searches it, and lists its chunks.
+// and how long that takes here, searches it, and lists its chunks or its texts with planted edits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "scenarios/corpus_options.hpp"
 #include "traces/corpus/retrieval_quality.hpp"
 #include "traces/corpus/text.hpp"
+#include "traces/corpus/variants.hpp"
 #include "traces/quantity.hpp"
 
 namespace refrain {
@@ -209,6 +210,23 @@ void print_chunks(const corpus_options& options) {
   }
 }
 
+void print_variants(const arguments& given, const std::string& from) {
+  std::string name = given.one("texts", "questions");
+  auto found = std::ranges::find(variant_texts_names, name);
+  if (found == std::end(variant_texts_names)) {
+    throw input_error{"--texts", unknown_name("value", name, variant_texts_names)};
+  }
+  variant_settings settings{
+      .texts = static_cast<variant_texts>(found - std::begin(variant_texts_names))};
+  auto seed = static_cast<std::uint64_t>(given.number("seed", 0, 0));
+  for (const planted_text& each : plant_variants(read_named_corpus(from), settings, seed)) {
+    std::cout << fmt::format(
+        "{{\"edit\":\"{}\",\"original\":{},\"fingerprint\":\"{}\",\"text\":{}}}\n",
+        planted_edit_names[static_cast<std::size_t>(each.edit)], each.original,
+        fingerprint_of(each.text).hex(), json_quoted(each.text));
+  }
+}
+
 void build(const arguments& given, const std::string& from) {
   std::string path = given.required("output");
   corpus what = read_named_corpus(from);
@@ -235,27 +253,33 @@ void print_formats() {
 }  // namespace
 
 void corpus_command(const std::vector<std::string>& words) {
-  arguments given{"corpus", "corpus build|check|search|chunks FORMAT:PATH [QUESTION] [...]",
-                  "build writes a corpus file (-o FILE), check measures how well and how fast it "
-                  "is searched, search\nasks one question, chunks prints every chunk as a JSON "
-                  "line."};
-  given.word("ACTION", "build, check, search or chunks");
+  arguments given{
+      "corpus", "corpus build|check|search|chunks|variants FORMAT:PATH [QUESTION] [...]",
+      "build writes a corpus file (-o FILE), check measures how well and how fast it "
+      "is searched, search\nasks one question, chunks prints every chunk as a JSON line, variants "
+      "every text that a workload of that\nformat asks."};
+  given.word("ACTION", "build, check, search, chunks or variants");
   given.word("FORMAT:PATH", "the corpus");
   given.word("QUESTION", "what to search for");
   given.option("output,o", "FILE", "build: the file to write, which must be new");
+  given.option("texts", "WHICH", "variants: questions, documents or both (questions)");
   add_corpus_options(given);
   if (!given.parse(words)) {
     print_formats();
     return;
   }
   std::string action = given.required("ACTION");
-  constexpr std::string_view actions[] = {"build", "check", "search", "chunks"};
+  constexpr std::string_view actions[] = {"build", "check", "search", "chunks", "variants"};
   if (std::ranges::find(actions, action) == std::end(actions)) {
     throw usage_error{"corpus: " + unknown_name("action", action, actions)};
   }
   std::string from = given.required("FORMAT:PATH");
   if (action == "build") {
     build(given, from);
+    return;
+  }
+  if (action == "variants") {
+    print_variants(given, from);
     return;
   }
   corpus_options options = read_corpus_options(given, from);

@@ -96,7 +96,7 @@ void add_corpus_options(arguments& given) {
   given.option("links", "N", "hnsw: links of a node, M (16)");
   given.option("build-effort", "N", "hnsw: ef_construction (200)");
   given.option("search-effort", "N", "hnsw: ef (64)");
-  given.option("seed", "N", "of hyperplanes and levels (0)");
+  given.option("seed", "N", "of hyperplanes and levels, and of planted edits (0)");
   given.flag("json", "print one JSON document");
 }
 

@@ -112,19 +112,6 @@ written_value value_of(const setting_rule& rule, const toml::node& node) {
   return value_of(node);
 }
 
-toml::table parse_file(const std::string& file, const std::string& text) {
-  if (std::size_t line = foreign_character_line(text); line > 0) {
-    throw input_error{fmt::format("{}:{}", file, line),
-                      "a character that is not ASCII outside of a comment or a string of one line"};
-  }
-  try {
-    return toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    throw input_error{fmt::format("{}:{}", file, error.source().begin.line),
-                      std::string{error.description()}};
-  }
-}
-
 /// The value of --set: TOML where it is TOML, else the text itself.
 written_value parse_value(const setting_rule& rule, const std::string& text) {
   if (text.find('\n') == std::string::npos && foreign_character_line(text) == 0) {
@@ -256,7 +243,7 @@ scenario_document scenario_document::read(const std::string& path) {
 
 scenario_document::scenario_document(std::string file, std::string text)
     : file_{std::move(file)}, text_{std::move(text)} {
-  toml::table table = parse_file(file_, text_);
+  toml::table table = parse_toml(file_, text_);
   reader{*this}.read(table, "", written_, nullptr);
   if (!has_contenders_) {
     add_standard_contender();

@@ -376,11 +376,8 @@ class run_loader {
     run.version = program_version;
     run.commit = program_commit;
     run.trace_sha256 = workload_.sha256;
-    bool generated = base_.text("workload.format") == "generator";
     for (const setting_rule& rule : scenario_schema()) {
-      bool asked = rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
-      bool idle = (!generated && rule.key.starts_with("workload.generator.")) ||
-                  (asked && workload_.documents == nullptr);
+      bool idle = !is_read_by_format(rule.key, base_.text("workload.format"));
       if (!rule.per_contender && !idle && base_.has(rule.key)) {
         run.parameters.emplace_back(rule.key, base_.text(rule.key));
       }

@@ -81,8 +81,7 @@ bool is_measured(const scenario_settings& settings) {
 
 }  // namespace
 
-std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
-                                          const std::string& file) {
+corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file) {
   const std::string& format = settings.text("corpus.format");
   std::vector<std::string_view> names;
   for (const auto& [name, _] : corpus_formats()) {
@@ -92,8 +91,12 @@ std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
     throw input_error{settings.where("corpus.format"),
                       unknown_name("corpus format", format, names)};
   }
-  auto what =
-      std::make_shared<corpus>(read_corpus(format, settings.required("corpus.path", file).path));
+  return read_corpus(format, settings.required("corpus.path", file).path);
+}
+
+std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
+                                          const std::string& file) {
+  auto what = std::make_shared<corpus>(read_scenario_corpus(settings, file));
   auto made = static_cast<std::size_t>(settings.integer("workload.questions.made"));
   if (made > 0) {
     what->questions.clear();

@@ -15,6 +15,9 @@ namespace refrain {
 /// What workload.format is where questions are asked over a corpus.
 inline constexpr std::string_view questions_format = "questions";
 
+/// The corpus that corpus.path and corpus.format name. Throws input_error where it is bad.
+corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file);
+
 /// The corpus that corpus.path names, with questions. Throws input_error where it is bad or has
 /// none.
 std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,

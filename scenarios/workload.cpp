@@ -11,6 +11,7 @@
 #include "policies/cache.hpp"
 #include "scenarios/generator_keys.hpp"
 #include "scenarios/retrieval.hpp"
+#include "scenarios/variants.hpp"
 #include "traces/adapt.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
@@ -23,7 +24,7 @@ constexpr std::string_view generator_format = "generator";
 
 void check_format(const scenario_settings& settings, const std::string& file) {
   const std::string& format = settings.required("workload.format", file).text;
-  std::vector<std::string_view> names{generator_format, questions_format};
+  std::vector<std::string_view> names{generator_format, questions_format, variants_format};
   for (const auto& [name, _] : trace_formats()) {
     names.push_back(name);
   }
@@ -34,15 +35,11 @@ void check_format(const scenario_settings& settings, const std::string& file) {
 
 /// A key that this format does not read is refused where somebody wrote it.
 void refuse_unread(const scenario_settings& settings, const std::string& format) {
-  bool is_generator = format == generator_format, is_questions = format == questions_format;
   for (const setting_rule& rule : scenario_schema()) {
-    bool of_generator = rule.key.starts_with(generator_table);
-    bool of_questions =
-        rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
     bool of_traces = rule.key == "workload.path" || rule.key == "workload.block_tokens" ||
                      rule.key == "workload.bad_rows";
-    bool unread = (of_generator && !is_generator) || (of_questions && !is_questions) ||
-                  (of_traces && (is_generator || is_questions));
+    bool unread =
+        !is_read_by_format(rule.key, format) || (of_traces && !trace_formats().contains(format));
     if (unread && settings.has(rule.key) && !settings.at(rule.key).where.empty()) {
       throw input_error{settings.where(rule.key),
                         fmt::format("means nothing with workload.format \"{}\"",
@@ -93,6 +90,15 @@ source_opener open_file(const scenario_settings& settings, const std::string& fi
 
 }  // namespace
 
+bool is_read_by_format(std::string_view key, std::string_view format) {
+  bool asks = format == questions_format, plants = format == variants_format;
+  return key.starts_with(generator_table)         ? format == generator_format
+         : key.starts_with("workload.questions.") ? asks
+         : key.starts_with("workload.variants.")  ? plants
+         : key.starts_with("corpus.")             ? asks || plants
+                                                  : true;
+}
+
 scanned_workload scan_workload(const scenario_settings& settings, const std::string& file) {
   check_format(settings, file);
   const std::string& format = settings.text("workload.format");
@@ -104,6 +110,10 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
     workload.documents = load_corpus(settings, file);
     workload.sha256 = sha256_of_corpus(*workload.documents);
     open = open_questions(settings, workload.documents);
+  } else if (format == variants_format) {
+    corpus texts = read_scenario_corpus(settings, file);
+    workload.sha256 = sha256_of_corpus(texts);
+    open = open_variants(settings, texts);
   } else {
     open = is_generator ? open_generator(settings) : open_file(settings, file, workload);
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/future.hpp"
@@ -25,6 +26,9 @@ struct scanned_workload {
   std::shared_ptr<const corpus> documents;  ///< where questions are asked over a corpus
   std::vector<std::string> warnings;
 };
+
+/// Whether this workload.format reads the table that the key is in.
+bool is_read_by_format(std::string_view key, std::string_view format);
 
 /// Reads and hashes the whole trace file. Throws input_error: for a bad row its file and line, for
 /// a bad setting its place; also for a trace that gives no lengths. `file` is the scenario's.

@@ -16,6 +16,7 @@
 
 #include "traces/integers.hpp"
 #include "traces/request.hpp"
+#include "traces/texts.hpp"
 
 namespace refrain {
 
@@ -58,6 +59,7 @@ struct chunk_donor {
   std::uint32_t first_key = 0;  ///< into prompt_layout::donor_keys
   std::uint32_t end_key = 0;
   bool stale = false;  ///< of the same document, as it was; it goes before the chunk's own KV
+  stand_in truth = stand_in::unjudged;
 };
 
 /// A chunk in a prompt.

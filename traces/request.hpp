@@ -18,6 +18,10 @@ enum class segment_kind : std::uint8_t { system, history, document, question, an
 /// How many kinds there are.
 inline constexpr std::size_t segment_kinds = 6;
 
+/// What a workload of planted variants did to a text before it was asked. Harmless edits leave its
+/// answer as it was; another number and a negation change it.
+enum class planted_edit : std::uint8_t { none, harmless, number, negation };
+
 /// A run of tokens of one content. Equal content ids mean equal tokens.
 struct segment {
   content_id content;
@@ -73,6 +77,7 @@ struct request {
   retention_hint hint;                ///< in a trace with hints
   std::uint32_t agent = 0;            ///< whose turn it is, in a trace with steps
   std::vector<agent_steps> upcoming;  ///< likewise: the turns of its workflow that are to come
+  planted_edit planted = planted_edit::none;  ///< in a workload that knows
 };
 
 /// What a request says of itself beside its prompt, for eviction policies that ask.

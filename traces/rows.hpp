@@ -42,6 +42,7 @@ inline void clear_request(request& out) {
   out.hint = {};
   out.agent = 0;
   out.upcoming.clear();
+  out.planted = planted_edit::none;
 }
 
 /// Tokens per id: what the options say, or the format's own. Throws input_error for a negative one.

@@ -32,6 +32,7 @@ struct trace_info {
   bool has_hints = false;                     ///< rows say how long they want to be kept
   bool has_steps = false;                     ///< rows name their agent and the turns to come
   std::shared_ptr<const text_table> texts{};  ///< what texts are like, where that is known
+  bool has_truth = false;                     ///< `texts` judges which may stand in for which
   std::string id_scope{};  ///< within what an id means the same content: "trace", "session", "none"
   /// How far an arrival may lie before the one of an earlier row (spread arrivals only).
   sim_time disorder{0};

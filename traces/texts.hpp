@@ -15,6 +15,13 @@
 
 namespace refrain {
 
+/// Whether the answer stays right where KV of one text stands in for another's; where it does not,
+/// why not: a number differs between them, or a negation, or they are different texts altogether.
+enum class stand_in : std::uint8_t { unjudged, right, number, negation, other };
+
+/// How many there are.
+inline constexpr std::size_t stand_ins = 5;
+
 /// Texts by content.
 class text_table {
  public:
@@ -28,6 +35,10 @@ class text_table {
   /// Contents among which the similar ones are; nothing: among all.
   virtual std::optional<std::vector<content_id>> candidates(content_id /*content*/) const {
     return std::nullopt;
+  }
+  /// What KV of `other` is in the place of that of `wanted`, where the workload knows.
+  virtual stand_in judge(content_id /*wanted*/, content_id /*other*/) const {
+    return stand_in::unjudged;
   }
 };
 

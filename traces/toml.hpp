@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -17,3 +19,24 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
+
+#include "traces/error.hpp"
+#include "traces/toml_text.hpp"
+
+namespace refrain {
+
+/// Parses a document. Throws input_error naming `file` and the line of the first fault.
+inline toml::table parse_toml(const std::string& file, std::string_view text) {
+  if (std::size_t line = foreign_character_line(text); line > 0) {
+    throw input_error{file + ":" + std::to_string(line),
+                      "a character that is not ASCII outside of a comment or a string of one line"};
+  }
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw input_error{file + ":" + std::to_string(error.source().begin.line),
+                      std::string{error.description()}};
+  }
+}
+
+}  // namespace refrain

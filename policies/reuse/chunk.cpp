@@ -4,11 +4,7 @@
 // other reuse is blended. r = 1 takes no chunk at all. CacheBlend computes the tokens whose KV
 // deviates most, which the first layer of the whole chunk tells; EPIC computes the first ones. Left
 // out: that the share may differ by layer or by chunk (Cache-Craft), trained link tokens.
-#include <algorithm>
-#include <cmath>
-
-#include "policies/reuse.hpp"
-#include "traces/keys.hpp"
+#include "policies/blending.hpp"
 
 namespace refrain {
 namespace {
@@ -16,9 +12,7 @@ namespace {
 class chunk final : public reuse {
  public:
   explicit chunk(const parameters& values)
-      : ratio_{values.real("r")},
-        exact_prefix_{values.boolean("exact_prefix")},
-        min_tokens_{values.integer("min_tokens")} {
+      : blending_{values}, min_tokens_{values.integer("min_tokens")} {
     std::string_view where = values.choice("placement");
     placement_ = where == "deviation" ? blend_placement::deviation
                  : where == "spread"  ? blend_placement::spread
@@ -26,27 +20,16 @@ class chunk final : public reuse {
   }
 
   bool shares() const override { return true; }
-  std::int64_t plan(const reuse_offer& offer) override {
-    return exact_prefix_ ? offer.leading_blocks : 0;
-  }
+  std::int64_t plan(const reuse_offer& offer) override { return blending_.plan(offer); }
   std::optional<chunk_choice> blend(const chunk_offer& offer) override {
-    if (ratio_ >= 1 || offer.resident < min_tokens_) {
-      return std::nullopt;
-    }
-    double again = std::ceil(ratio_ * static_cast<double>(offer.resident.get()) - 1e-9);
-    return chunk_choice{offer.resident, token_count{std::llround(again)}, placement_};
+    return offer.resident < min_tokens_ ? std::nullopt : blending_.take(offer, placement_);
   }
 
  private:
-  double ratio_;
-  bool exact_prefix_;
+  blending blending_;
   std::int64_t min_tokens_;
   blend_placement placement_;
 };
-
-constexpr std::uint8_t every_kind = (1u << segment_kinds) - 1;
-constexpr std::uint8_t retrieved_kinds =
-    kind_bit(segment_kind::document) | kind_bit(segment_kind::web);
 
 const register_policy<reuse_entry> registration{
     {policy_info{
@@ -54,21 +37,13 @@ const register_policy<reuse_entry> registration{
          .summary = "takes documents wherever they stand and computes a share of them again",
          .source = "CacheBlend (EuroSys 2025); EPIC (ICML 2025) for placement = head",
          .parameters =
-             {{.name = "r",
-               .type = parameter_type::real,
-               .standard = "0.15",
-               .description = "share of a reused chunk's tokens that is computed again",
-               .low = 0,
-               .high = 1},
+             {recomputed_share_parameter(),
               {.name = "placement",
                .type = parameter_type::choice,
                .standard = "deviation",
                .description = "which tokens: deviation also computes the first layer of the chunk",
                .choices = {"deviation", "spread", "head"}},
-              {.name = "exact_prefix",
-               .type = parameter_type::boolean,
-               .standard = "true",
-               .description = "take what was computed behind the same text as it is"},
+              exact_prefix_parameter(),
               {.name = "chunks",
                .type = parameter_type::choice,
                .standard = "documents",

@@ -7,8 +7,7 @@
 // tokens that deviate, a threshold for each entry (vCache).
 #include <algorithm>
 
-#include "policies/reuse.hpp"
-#include "traces/keys.hpp"
+#include "policies/blending.hpp"
 
 namespace refrain {
 namespace {
@@ -88,10 +87,10 @@ const register_policy<reuse_entry> registration{
      [](const parameters& values) -> std::unique_ptr<reuse> {
        return std::make_unique<similar>(values);
      },
-     [](const parameters&) {
-       return reuse_needs{
-           .chunk_kinds = kind_bit(segment_kind::document) | kind_bit(segment_kind::web),
-           .neighbours = true};
+     [](const parameters& values) {
+       return reuse_needs{.chunk_kinds = retrieved_kinds,
+                          .neighbours = true,
+                          .edit_distances = values.choice("match") == "or_levenshtein"};
      }}};
 
 }  // namespace

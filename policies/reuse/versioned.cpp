@@ -7,10 +7,7 @@
 // by chunk, wherever it stands, as the policy of that name has it. Memory grows with the documents.
 #include <absl/container/flat_hash_map.h>
 
-#include <cmath>
-
-#include "policies/reuse.hpp"
-#include "traces/keys.hpp"
+#include "policies/blending.hpp"
 
 namespace refrain {
 namespace {
@@ -18,24 +15,16 @@ namespace {
 class versioned final : public reuse {
  public:
   explicit versioned(const parameters& values)
-      : ratio_{values.real("r")},
-        exact_prefix_{values.boolean("exact_prefix")},
+      : blending_{values},
         stores_{values.boolean("stores")},
         believed_for_{values.choice("check") == "always"  ? sim_time{0}
                       : values.choice("check") == "never" ? sim_time::max()
                                                           : values.duration("ttl")} {}
 
   bool shares() const override { return true; }
-  std::int64_t plan(const reuse_offer& offer) override {
-    return exact_prefix_ ? offer.leading_blocks : 0;
-  }
+  std::int64_t plan(const reuse_offer& offer) override { return blending_.plan(offer); }
   std::optional<chunk_choice> blend(const chunk_offer& offer) override {
-    if (ratio_ >= 1) {
-      return std::nullopt;
-    }
-    double again = std::ceil(ratio_ * static_cast<double>(offer.resident.get()) - 1e-9);
-    return chunk_choice{offer.resident, token_count{std::llround(again)},
-                        blend_placement::deviation};
+    return blending_.take(offer, blend_placement::deviation);
   }
 
   std::optional<std::uint32_t> version_of(const version_query& query) override {
@@ -58,8 +47,7 @@ class versioned final : public reuse {
     sim_time when;
   };
 
-  double ratio_;
-  bool exact_prefix_;
+  blending blending_;
   bool stores_;
   sim_time believed_for_;
   absl::flat_hash_map<content_id, sighting> seen_;
@@ -86,23 +74,13 @@ const register_policy<reuse_entry> registration{
                          .type = parameter_type::boolean,
                          .standard = "true",
                          .description = "the check stores the version it saw"},
-                        {.name = "r",
-                         .type = parameter_type::real,
-                         .standard = "0.15",
-                         .description = "share of a reused chunk's tokens that is computed again",
-                         .low = 0,
-                         .high = 1},
-                        {.name = "exact_prefix",
-                         .type = parameter_type::boolean,
-                         .standard = "true",
-                         .description = "take what was computed behind the same text as it is"}}},
+                        recomputed_share_parameter(),
+                        exact_prefix_parameter()}},
      [](const parameters& values) -> std::unique_ptr<reuse> {
        return std::make_unique<versioned>(values);
      },
      [](const parameters&) {
-       return reuse_needs{
-           .chunk_kinds = kind_bit(segment_kind::document) | kind_bit(segment_kind::web),
-           .versions = true};
+       return reuse_needs{.chunk_kinds = retrieved_kinds, .versions = true};
      }}};
 
 }  // namespace

@@ -312,6 +312,48 @@ TEST(similar_runs, take_the_most_similar_text_that_is_still_cached_as_approximat
   EXPECT_EQ(gated[2].hit_tokens, 0);
 }
 
+// Text 2 is asked first; 3 is 2 reworded, 4 is 2 with another number, 5 another text.
+class judged_texts final : public text_table {
+ public:
+  std::size_t width() const override { return 2; }
+  std::span<const float> embedding(content_id content) const override {
+    static const std::map<std::uint64_t, std::vector<float>> all{
+        {2, {1, 0}}, {3, {0.98f, 0.2f}}, {4, {0.97f, -0.24f}}, {5, {0.9f, 0.44f}}};
+    auto found = all.find(content.get());
+    return found == all.end() ? std::span<const float>{} : found->second;
+  }
+  std::span<const std::uint32_t> tokens(content_id) const override { return {}; }
+  stand_in judge(content_id wanted, content_id other) const override {
+    EXPECT_NE(wanted, other);
+    return wanted == content_id{5}   ? stand_in::other
+           : wanted == content_id{4} ? stand_in::number
+                                     : stand_in::right;
+  }
+};
+
+TEST(similar_runs, count_reuse_by_what_the_workload_knows_of_the_text_that_stood_in) {
+  small_workload w;
+  for (std::uint64_t text : {2, 4, 3, 5, 2}) {
+    ask(w, {piece(document, text, 40), piece(question, 90 + w.rows.size(), 4)});
+  }
+  w.info.texts = std::make_shared<judged_texts>();
+  using counts = std::array<std::int64_t, stand_ins>;
+  auto reuses = [&](const char* threshold) {
+    counts sum{};
+    auto given = given_parameters{{"similarity_threshold", threshold}, {"match", "cosine"}};
+    for (const answer& each : answers(w, plan_of("similar", given))) {
+      for (std::size_t i = 0; i < stand_ins; ++i) {
+        sum[i] += each.reuses[i];
+      }
+    }
+    return sum;
+  };
+  EXPECT_EQ(reuses("0.85"), (counts{0, 1, 1, 0, 1})) << "its own KV is no reuse of other text";
+  EXPECT_EQ(reuses("0.95"), (counts{0, 1, 1, 0, 0}));
+  EXPECT_EQ(reuses("0.975"), (counts{0, 1, 0, 0, 0}));
+  EXPECT_EQ(reuses("1"), (counts{}));
+}
+
 small_workload updates() {
   small_workload w;
   for (std::uint32_t version : {1, 1, 2, 2, 1}) {
