@@ -159,7 +159,7 @@ void print_tokenizer(const examined_model& model) {
 void print(const examined_model& model) {
   const llama_weights& weights = model.weights;
   const llama_shape& shape = weights.shape;
-  line("name", weights.name);
+  line("name", quoted_name(weights.name));
   line("parameters", fmt::format("{}{}", print_count(parameters_of(weights)),
                                  is_tied(weights) ? ", embedding and output tied" : ""));
   line("layers",

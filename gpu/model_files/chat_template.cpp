@@ -12,6 +12,8 @@ constexpr std::string_view supported =
     "supported are ChatML (<|im_start|>), Llama 2 (<<SYS>>), Llama 3 (<|start_header_id|>) and "
     "Zephyr (<|user|>)";
 
+constexpr std::string_view knowledge_date = "Cutting Knowledge Date: ";
+
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -63,9 +65,11 @@ void chat_template::fail(const std::string& what) const {
 }
 
 void chat_template::recognise(std::string_view jinja) {
+  bool dated = has(jinja, "<|start_header_id|>") && has(jinja, knowledge_date);
   // Reasoning that is cut out of earlier answers, and a date that is put in, change the text.
-  for (std::string_view other : {"</think>", "strftime_now", "date_string", "reasoning_content"}) {
-    if (has(jinja, other)) {
+  for (std::string_view other : {"</think>", "reasoning_content", "strftime_now", "date_string"}) {
+    bool read_below = dated && (other == "strftime_now" || other == "date_string");
+    if (has(jinja, other) && !read_below) {
       fail(fmt::format("templates with {} are not supported", other));
     }
   }
@@ -74,6 +78,9 @@ void chat_template::recognise(std::string_view jinja) {
     read_default_system(jinja);
   } else if (has(jinja, "<|start_header_id|>") && has(jinja, "<|eot_id|>")) {
     kind_ = kind::llama_3;
+    if (dated) {
+      read_dates(jinja);
+    }
   } else if (has(jinja, "[INST]") && has(jinja, "<<SYS>>") && has(jinja, "eos_token")) {
     kind_ = kind::llama_2;
   } else if (has(jinja, "<|user|>") && has(jinja, "<|assistant|>") && has(jinja, "eos_token")) {
@@ -81,6 +88,28 @@ void chat_template::recognise(std::string_view jinja) {
   } else {
     fail(fmt::format("is of no known form; {}", supported));
   }
+}
+
+/// Llama 3.1 begins each conversation with two dates. Today's is the one that its template falls
+/// back to: texts do not depend on the day on which they are made.
+void chat_template::read_dates(std::string_view jinja) {
+  constexpr std::string_view today = "date_string = ";
+  std::string_view known = jinja.substr(jinja.find(knowledge_date));
+  known = known.substr(0, known.find_first_of("\\\n'\""));
+  std::string_view date;
+  for (std::size_t at = jinja.find(today); at != std::string_view::npos;
+       at = jinja.find(today, at + 1)) {
+    std::string_view rest = jinja.substr(at + today.size());
+    bool quoted = rest.starts_with('"') || rest.starts_with('\'');
+    std::size_t end = quoted ? rest.find(rest.front(), 1) : std::string_view::npos;
+    if (end != std::string_view::npos) {
+      date = rest.substr(1, end - 1);
+    }
+  }
+  if (date.empty()) {
+    fail("its date cannot be read; date_string is given no literal");
+  }
+  system_start_ = fmt::format("{}\nToday Date: {}\n\n", known, date);
 }
 
 /// ChatML's templates write a system message of their own as one literal between its marks.
@@ -150,6 +179,7 @@ void chat_template::add(chat_text& out, const chat_message& message) const {
     out.text += "<|im_end|>\n";
   } else if (kind_ == kind::llama_3) {
     out.text += "<|start_header_id|>" + message.role + "<|end_header_id|>\n\n";
+    out.text += message.role == "system" ? system_start_ : "";
     add_content(out, message.content, true);
     out.text += "<|eot_id|>";
   } else {
@@ -191,7 +221,8 @@ chat_text chat_template::render(std::span<const chat_message> messages, bool sta
     return out;
   }
   out.text = bos_;
-  if (messages[0].role != "system" && !default_system_.empty()) {
+  bool begins = !default_system_.empty() || !system_start_.empty();
+  if (messages[0].role != "system" && begins) {
     add(out, {"system", default_system_});
   }
   for (const chat_message& message : messages) {

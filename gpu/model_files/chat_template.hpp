@@ -46,6 +46,7 @@ class chat_template {
   [[noreturn]] void fail(const std::string& what) const;
   void recognise(std::string_view jinja);
   void read_default_system(std::string_view jinja);
+  void read_dates(std::string_view jinja);
   void check(std::span<const chat_message> messages) const;
   void add(chat_text& out, const chat_message& message) const;
   /// `at_start`: what a trimming template trims begins with this content.
@@ -57,6 +58,7 @@ class chat_template {
   std::string bos_, eos_;  // as the template has them: "" where it names them not
   bool trims_ = false;     // contents lose white space at both ends
   std::string default_system_;
+  std::string system_start_;  // stands before every system message, which there always is then
 };
 
 }  // namespace refrain

@@ -31,7 +31,7 @@ TEST(chat_template, renders_what_jinja_renders) {
         << row.at("form");
     ++rendered;
   }
-  EXPECT_EQ(rendered, 30);
+  EXPECT_EQ(rendered, 36);
 }
 
 TEST(chat_template, tells_marks_from_contents) {
@@ -57,6 +57,9 @@ TEST(chat_template, forms_that_are_not_known_are_refused_with_those_that_are) {
   EXPECT_THAT(template_error("[INST] eos_token"), HasSubstr("is of no known form"));
   EXPECT_THAT(template_error("<|start_header_id|> <|eot_id|> date_string"),
               HasSubstr("templates with date_string"));
+  EXPECT_THAT(template_error("<|start_header_id|> <|eot_id|> 'Cutting Knowledge Date: May\\n' "
+                             "{% set date_string = strftime_now('%d') %}"),
+              HasSubstr("its date cannot be read"));
   EXPECT_THAT(template_error("'<|im_start|>system\nIt\\'s<|im_end|>'"),
               HasSubstr("its system message cannot be read"));
 }

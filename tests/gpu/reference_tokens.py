@@ -75,6 +75,12 @@ FORMS = {
     "llama-3": "{% for m in messages %}{% set content = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\\n\\n' + m['content'] | trim + '<|eot_id|>' %}"
                "{% if loop.first %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}"
                "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}",
+    "llama-3 with dates": "{% if not date_string is defined %}{% set date_string = \"26 Jul 2024\" %}{% endif %}{% if messages[0]['role'] == 'system' %}"
+               "{% set system = messages[0]['content'] | trim %}{% set turns = messages[1:] %}{% else %}{% set system = '' %}{% set turns = messages %}{% endif %}"
+               "{{ bos_token }}{{ '<|start_header_id|>system<|end_header_id|>\\n\\n' }}{{ 'Cutting Knowledge Date: December 2023\\n' }}"
+               "{{ 'Today Date: ' + date_string + '\\n\\n' }}{{ system }}{{ '<|eot_id|>' }}"
+               "{% for m in turns %}{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>\\n\\n' + m['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+               "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}",
     "zephyr": "{% for m in messages %}\n{% if m['role'] == 'user' %}\n{{ '<|user|>\\n' + m['content'] + eos_token }}\n{% elif m['role'] == 'system' %}\n"
               "{{ '<|system|>\\n' + m['content'] + eos_token }}\n{% else %}\n{{ '<|assistant|>\\n' + m['content'] + eos_token }}\n{% endif %}\n"
               "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}",
