@@ -42,11 +42,6 @@ void append(std::vector<std::byte>& out, std::string_view text, std::size_t size
   }
 }
 
-void append(std::vector<std::byte>& out, const fingerprint& both) {
-  append(out, both[0], 8);
-  append(out, both[1], 8);
-}
-
 std::uint64_t checksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
@@ -73,9 +68,9 @@ void token_chain::add(std::span<const token_id> tokens) {
   XXH3_128bits_update(state_.get(), tokens.data(), tokens.size_bytes());
 }
 
-fingerprint token_chain::tokens() const {
+exact_fingerprint token_chain::tokens() const {
   XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-  return {hash.high64, hash.low64};
+  return {.high = hash.high64, .low = hash.low64};
 }
 
 kv_bytes::kv_bytes(const llama_weights& weights, std::string_view precision,
@@ -100,7 +95,8 @@ std::vector<std::byte> kv_bytes::header(const kv_block_contents& contents) const
   append(out, magic, magic.size());
   append(out, version, 4);
   append(out, static_cast<std::uint32_t>(layout_.type), 4);
-  append(out, model_);
+  append(out, model_[0], 8);
+  append(out, model_[1], 8);
   append(out, precision_, precision_size);
   append_count(out, layout_.layers);
   append_count(out, layout_.kv_heads);
@@ -110,7 +106,8 @@ std::vector<std::byte> kv_bytes::header(const kv_block_contents& contents) const
   append_count(out, adjacent_pairs_ ? 1 : 0);
   append(out, static_cast<std::uint64_t>(contents.first), 8);
   append(out, static_cast<std::uint64_t>(contents.tokens), 8);
-  append(out, contents.chain);
+  append(out, contents.chain.high, 8);
+  append(out, contents.chain.low, 8);
   REFRAIN_ASSERT(out.size() == header_size);
   return out;
 }

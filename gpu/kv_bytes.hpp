@@ -15,14 +15,12 @@
 
 #include "gpu/kv_store.hpp"
 #include "gpu/weights.hpp"
+#include "traces/corpus/fingerprint.hpp"
 #include "traces/integers.hpp"
 
 struct XXH3_state_s;
 
 namespace refrain {
-
-/// 128 bits: the high 64, then the low 64.
-using fingerprint = std::array<std::uint64_t, 2>;
 
 /// What a block's keys and values depend on beside the model: its isolation domain and all tokens
 /// from position 0 to its end. XXH3 of 128 bits over the salt and the tokens, little-endian; it
@@ -34,7 +32,7 @@ class token_chain {
 
   void add(std::span<const token_id> tokens);
   /// Over all that was added; more may follow.
-  fingerprint tokens() const;
+  exact_fingerprint tokens() const;
 
  private:
   std::unique_ptr<XXH3_state_s, void (*)(XXH3_state_s*)> state_;
@@ -44,7 +42,7 @@ class token_chain {
 struct kv_block_contents {
   std::int64_t first = 0;   ///< position of the first one, to which its key is rotated
   std::int64_t tokens = 0;  ///< filled slots, from the block's first one on
-  fingerprint chain{};      ///< token_chain up to the last of them
+  exact_fingerprint chain;  ///< token_chain up to the last of them
 };
 
 /// What became of bytes that were found under a block's key.
@@ -86,7 +84,7 @@ class kv_bytes {
   kv_import check(std::span<const std::byte> bytes, const kv_block_contents& wanted) const;
 
   kv_layout layout_;
-  fingerprint model_;
+  std::array<std::uint64_t, 2> model_;
   std::string precision_;
   std::int64_t rotary_size_;
   bool adjacent_pairs_;
