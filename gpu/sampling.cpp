@@ -18,25 +18,13 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 /// A token that may be chosen, and how likely it is beside the others; not normalised.
 struct candidate {
   token_id token;
+  float logit;
   double weight;
 };
 
 /// Orders a heap: the most probable on top, of equals the lower id.
 bool is_below(const candidate& a, const candidate& b) {
-  return a.weight != b.weight ? a.weight < b.weight : a.token > b.token;
-}
-
-std::vector<candidate> candidates_of(std::span<const float> logits, token_id top,
-                                     double temperature) {
-  double most = double{logits[static_cast<std::size_t>(top)]};
-  std::vector<candidate> out;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    double weight = std::exp((double{logits[i]} - most) / temperature);
-    if (weight > 0) {
-      out.push_back({static_cast<token_id>(i), weight});
-    }
-  }
-  return out;
+  return a.logit != b.logit ? a.logit < b.logit : a.token > b.token;
 }
 
 double sum_of(std::span<const candidate> candidates) {
@@ -47,14 +35,19 @@ double sum_of(std::span<const candidate> candidates) {
   return sum;
 }
 
-/// Moves the `count` most probable to the end and returns them, their order unspecified.
-std::span<candidate> most_probable(std::vector<candidate>& all, std::int64_t count) {
-  if (count == 0 || count >= static_cast<std::int64_t>(all.size())) {
-    return all;
+/// The `count` tokens of the largest logits, all for 0; their order is unspecified.
+std::vector<candidate> candidates_of(std::span<const float> logits, std::int64_t count) {
+  std::vector<candidate> out;
+  out.reserve(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    out.push_back({static_cast<token_id>(i), logits[i], 0});
   }
-  auto first = all.end() - count;
-  std::nth_element(all.begin(), first, all.end(), is_below);
-  return {first, all.end()};
+  if (count > 0 && count < static_cast<std::int64_t>(out.size())) {
+    auto below = out.end() - count;
+    std::nth_element(out.begin(), below, out.end(), is_below);
+    out.erase(out.begin(), below);
+  }
+  return out;
 }
 
 /// Moves the fewest that together weigh `share` of all to the end and returns them.
@@ -73,13 +66,15 @@ std::span<candidate> nucleus(std::span<candidate> all, double share) {
 /// The one at `share` in [0, 1) of the sum.
 token_id pick(std::span<const candidate> candidates, double share) {
   double left = share * sum_of(candidates);
+  token_id last{};  // rounding may leave no other
   for (const candidate& each : candidates) {
     left -= each.weight;
+    last = each.weight > 0 ? each.token : last;
     if (left < 0) {
-      return each.token;
+      break;
     }
   }
-  return candidates.back().token;  // rounding
+  return last;
 }
 
 }  // namespace
@@ -152,13 +147,20 @@ token_id token_sampler::next(std::span<const float> logits, request_id request,
   if (settings_.temperature == 0) {
     return top;
   }
-  std::vector<candidate> all = candidates_of(logits, top, settings_.temperature);
-  std::span<candidate> kept = most_probable(all, settings_.top_k);
+  // The order of the logits is that of the probabilities at any temperature.
+  std::vector<candidate> all = candidates_of(logits, settings_.top_k);
+  auto most = double{logits[static_cast<std::size_t>(top)]};
+  for (candidate& each : all) {
+    each.weight = std::exp((double{each.logit} - most) / settings_.temperature);
+  }
+  std::span<candidate> kept = all;
   if (settings_.top_p < 1) {
     kept = nucleus(kept, settings_.top_p);
   }
   // By id, so that a filter that keeps all changes nothing.
-  std::ranges::sort(kept, {}, &candidate::token);
+  if (!std::ranges::is_sorted(kept, {}, &candidate::token)) {
+    std::ranges::sort(kept, {}, &candidate::token);
+  }
   random_stream random{mix64(mix64(seed_, request.get()), step), "sampling"};
   return pick(kept, random.uniform());
 }
