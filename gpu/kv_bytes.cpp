@@ -170,8 +170,12 @@ kv_import kv_bytes::import_block(std::span<const std::byte> bytes, const kv_bloc
   }
   scatter(kv, filled({&block, 1}, wanted),
           bytes.subspan(header_size, bytes.size() - header_size - checksum_size));
-  for (std::int64_t slot = 0; slot < wanted.tokens; ++slot) {
-    kv.record_computed(block, slot, wanted.first + slot);
+  for (std::int64_t slot = 0; slot < layout_.block_tokens; ++slot) {
+    if (slot < wanted.tokens) {
+      kv.record_computed(block, slot, wanted.first + slot);
+    } else {
+      kv.record_other(block, slot);  // what a former owner computed is not part of it
+    }
   }
   return outcome;
 }

@@ -47,10 +47,22 @@ void write_row(std::span<const float> row, kv_type type, std::byte* to) {
   }
 }
 
-/// All of `run` lies where it was computed.
+/// Whether token `i` of `run` was computed where it lies.
 bool is_computed(const kv_store& kv, const kv_run& run, std::int64_t i) {
   kv_place place = place_of(run, i, kv.layout().block_tokens);
   return kv.computed_at(place.block, place.slot) == run.first + i;
+}
+
+void require_computed(const kv_store& kv, const kv_run& run) {
+  for (std::int64_t i = 0; i < run.tokens; ++i) {
+    if (!is_computed(kv, run, i)) {
+      kv_place place = place_of(run, i, kv.layout().block_tokens);
+      throw run_error{
+          fmt::format("KV of position {} (block {}, slot {}) was not computed there: KV is moved "
+                      "once, from where it was computed, and never from a moved copy",
+                      run.first + i, place.block.get(), place.slot)};
+    }
+  }
 }
 
 /// Records the places of `to`, whose contents come from tokens computed at the places of `from`.
@@ -66,6 +78,16 @@ void record_copies(kv_store& kv, const kv_run& from, const kv_run& to) {
     kv_place place = place_of(to, i, kv.layout().block_tokens);
     kv.record_computed(place.block, place.slot, to.first + i);
   }
+}
+
+/// Of all pairs over a distance in positions.
+std::vector<rotation> angles_of(std::int64_t distance, std::span<const double> frequencies) {
+  std::vector<rotation> out;
+  for (double frequency : frequencies) {
+    double angle = static_cast<double>(distance) * frequency;
+    out.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+  }
+  return out;
 }
 
 }  // namespace
@@ -92,21 +114,9 @@ kv_mover::kv_mover(const llama_weights& weights)
 void kv_mover::move(kv_store& kv, const kv_run& from, const kv_run& to) const {
   const kv_layout& layout = kv.layout();
   REFRAIN_ASSERT(from.tokens == to.tokens && layout.head_size == head_size_);
-  for (std::int64_t i = 0; i < from.tokens; ++i) {
-    if (!is_computed(kv, from, i)) {
-      kv_place place = place_of(from, i, layout.block_tokens);
-      throw run_error{
-          fmt::format("KV of position {} (block {}, slot {}) was not computed there: KV is moved "
-                      "once, from where it was computed, and never from a moved copy",
-                      from.first + i, place.block.get(), place.slot)};
-    }
-  }
+  require_computed(kv, from);
   record_copies(kv, from, to);
-  std::vector<rotation> angles;
-  for (double frequency : frequencies_) {
-    double angle = static_cast<double>(to.first - from.first) * frequency;
-    angles.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
-  }
+  const std::vector<rotation> angles = angles_of(to.first - from.first, frequencies_);
   const std::int64_t row_bytes = head_size_ * layout.element_bytes();
   std::vector<float> row(static_cast<std::size_t>(head_size_));
   auto move_tile = [&](const std::byte* in, std::byte* out, bool rotated, std::int64_t tokens) {

@@ -77,6 +77,7 @@ TEST(kv_bytes, export_then_import_is_the_identity) {
       kv_block_contents contents{.first = 8, .tokens = tokens, .chain = chain_of({1, 2})};
       kv_store kv{layout(type), 4};
       filled(kv, contents);
+      kv.record_computed(target, 3, 11);  // by a former owner
       auto before = bytes_of_store(kv);
       kv_bytes writer{model(), "bf16", layout(type)}, reader{model(), "bf16", layout(type)};
       auto bytes = writer.export_block(kv, source, contents);
