@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "traces/error.hpp"
 
@@ -31,7 +33,13 @@ kv_store::kv_store(const kv_layout& layout, std::int64_t blocks)
     if (memory != MAP_FAILED) {
       bytes_ = {static_cast<std::byte*>(memory),
                 [size](std::byte* at) { munmap(at, static_cast<std::size_t>(size)); }};
-      return;
+      records_ = {
+          static_cast<std::uint32_t*>(std::calloc(
+              static_cast<std::size_t>(blocks * layout.block_tokens), sizeof(std::uint32_t))),
+          std::free};
+      if (records_ != nullptr) {
+        return;
+      }
     }
   }
   if (blocks > 0) {
@@ -50,6 +58,25 @@ std::span<const std::byte> kv_store::block(block_id id) const {
   REFRAIN_ASSERT(id < blocks_);
   return {bytes_.get() + id * layout_.block_bytes(),
           static_cast<std::size_t>(layout_.block_bytes())};
+}
+
+std::uint32_t& kv_store::record(block_id id, std::int64_t slot) const {
+  REFRAIN_ASSERT(id < blocks_ && slot >= 0 && slot < layout_.block_tokens);
+  return records_.get()[id * layout_.block_tokens + slot];
+}
+
+std::optional<std::int64_t> kv_store::computed_at(block_id id, std::int64_t slot) const {
+  std::uint32_t recorded = record(id, slot);
+  return recorded > 0 ? std::optional{std::int64_t{recorded} - 1} : std::nullopt;
+}
+
+void kv_store::record_computed(block_id id, std::int64_t slot, std::int64_t position) {
+  REFRAIN_ASSERT(position >= 0 && position < std::numeric_limits<std::uint32_t>::max());
+  record(id, slot) = static_cast<std::uint32_t>(position + 1);
+}
+
+void kv_store::record_other(block_id id, std::int64_t slot) {
+  record(id, slot) = 0;
 }
 
 }  // namespace refrain

@@ -1,12 +1,13 @@
 // The bytes of KV blocks. A block holds keys and values of `block_tokens` consecutive tokens in all
 // layers, [layer][K, V][kv head][token][dim]: one (layer, head) tile is contiguous for a kernel,
-// and a whole block is one copy for a transfer. Keys are stored rotated to the position at which
-// they were computed.
+// and a whole block is one copy for a transfer. Keys are stored rotated to a position; the store
+// remembers which, so that keys that were moved are never taken for computed ones.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -63,10 +64,20 @@ class kv_store {
     return keys(id, layer, head) + layout_.kv_heads * layout_.tile_bytes();
   }
 
+  /// The position at which a slot's token was computed, its keys rotated to it once; nothing where
+  /// keys were moved to or that was never written.
+  std::optional<std::int64_t> computed_at(block_id id, std::int64_t slot) const;
+  /// For those who write a slot in all layers: it was computed at `position`, or otherwise.
+  void record_computed(block_id id, std::int64_t slot, std::int64_t position);
+  void record_other(block_id id, std::int64_t slot);
+
  private:
+  std::uint32_t& record(block_id id, std::int64_t slot) const;
+
   kv_layout layout_;
   std::int64_t blocks_;
   std::shared_ptr<std::byte> bytes_;
+  std::shared_ptr<std::uint32_t> records_;  ///< [block][slot], position + 1; 0 = not computed
 };
 
 }  // namespace refrain

@@ -1,9 +1,10 @@
 #include "gpu/cpu/cpu_engine.hpp"
 
-#include <algorithm>
 #include <ctime>
 #include <numeric>
+#include <string>
 
+#include "gpu/sampling.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -36,7 +37,7 @@ sim_time cpu_engine::iteration(const batch& work) {
   auto vocabulary = static_cast<std::size_t>(decoder_.weights().shape.vocabulary);
   for (; !logits.empty(); logits = logits.subspan(vocabulary)) {
     auto row = logits.first(vocabulary);
-    emitted_.push_back(static_cast<token_id>(std::ranges::max_element(row) - row.begin()));
+    emitted_.push_back(greedy(row, "the CPU engine, answer " + std::to_string(emitted_.size())));
   }
   return thread_time() - begin + host_overhead_;
 }

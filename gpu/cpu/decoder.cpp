@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gpu/kv_rotation.hpp"
 #include "gpu/model_files/encodings.hpp"
 #include "traces/error.hpp"
 
@@ -62,6 +63,15 @@ void add(std::span<float> to, std::span<const float> what) {
   }
 }
 
+/// The rows' keys and values are in the store, in all layers.
+void record_computed(kv_store& kv, const attention_rows& rows) {
+  const std::int64_t block_tokens = kv.layout().block_tokens;
+  for (std::int64_t position : rows.positions) {
+    kv.record_computed(rows.blocks[static_cast<std::size_t>(position / block_tokens)],
+                       position % block_tokens, position);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(cpu_precision precision) {
@@ -111,7 +121,8 @@ cpu_decoder::cpu_decoder(std::shared_ptr<const llama_weights> weights, cpu_preci
       kernels_{uses_avx512(precision) ? avx512_kernels() : reference_kernels()},
       kv_{layout_of(weights_->shape, block_tokens,
                     uses_avx512(precision) ? kv_type::bf16 : kv_type::fp32),
-          blocks} {
+          blocks},
+      frequencies_{rotary_frequencies(*weights_)} {
   for (const llama_layer& from : weights_->layers) {
     auto make = [&](std::initializer_list<weight_matrix> stacked) {
       return make_linear(precision, {stacked.begin(), stacked.size()}, packed_);
@@ -125,15 +136,6 @@ cpu_decoder::cpu_decoder(std::shared_ptr<const llama_weights> weights, cpu_preci
   // Few rows of logits are ever wanted, so no second copy is packed for many.
   output_ = uses_avx512(precision) ? make_quantised_linear({&weights_->output, 1}, packed_)
                                    : make_linear(precision, {&weights_->output, 1}, packed_);
-  const llama_shape& shape = weights_->shape;
-  for (std::int64_t i = 0; i < shape.rotary_size / 2; ++i) {
-    double divisor = weights_->rotary_divisors.empty()
-                         ? 1
-                         : double{weights_->rotary_divisors[static_cast<std::size_t>(i)]};
-    frequencies_.push_back(std::pow(shape.rotary_base, -2.0 * static_cast<double>(i) /
-                                                           static_cast<double>(shape.rotary_size)) /
-                           divisor);
-  }
 }
 
 std::span<const float> cpu_decoder::forward(std::span<const decoder_piece> pieces) {
@@ -180,6 +182,9 @@ void cpu_decoder::run(const pass& rows) {
     kernels_.gate(wide, signed_count, shape.feed_forward, gated);
     layers_[i].down->forward(gated, signed_count, added);
     add(hidden_, added_);
+  }
+  for (const attention_rows& sequence : rows.sequences) {
+    record_computed(kv_, sequence);
   }
   add_output(rows);
 }
