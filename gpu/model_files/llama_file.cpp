@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t dimension_max = std::int64_t{1} << 20;
 constexpr std::int64_t layers_max = 4096;
 constexpr std::int64_t positions_max = std::int64_t{1} << 31;
+constexpr std::int64_t vocabulary_max = std::int64_t{1} << 24;
 
 /// Reads shape and tensors of one file and notes which tensors were used.
 class llama_reader {
@@ -81,7 +82,7 @@ class llama_reader {
     }
     read_head_size();
     shape.context = dimension("llama.context_length", 0, positions_max);
-    shape.vocabulary = dimension("llama.vocab_size", rows_of_embedding(), positions_max);
+    shape.vocabulary = dimension("llama.vocab_size", rows_of_embedding(), vocabulary_max);
     read_rotary();
     double epsilon = number("llama.attention.layer_norm_rms_epsilon");
     if (!(epsilon > 0 && epsilon < 1)) {
@@ -101,7 +102,10 @@ class llama_reader {
 
   std::int64_t rows_of_embedding() const {
     const gguf_tensor* embedding = file_.find_tensor("token_embd.weight");
-    return embedding == nullptr ? 0 : embedding->rows();
+    if (embedding == nullptr) {
+      file_.fail_at_tensor("token_embd.weight", "is missing");
+    }
+    return embedding->rows();
   }
 
   void read_head_size() {
@@ -259,15 +263,19 @@ llama_weights load_llama(const std::string& path) {
   return load_llama(gguf_file{path});
 }
 
+void check_model_path(const std::string& path) {
+  if (!path.ends_with(".gguf")) {
+    throw input_error{"model", fmt::format("{} is no model with weights; expected \"{}\" or the "
+                                           "path of a file that ends in .gguf",
+                                           quoted_name(path), tiny_name)};
+  }
+}
+
 llama_weights load_weights(const std::string& name_or_path) {
   if (name_or_path == tiny_name) {
     return tiny_llama(0);
   }
-  if (!name_or_path.ends_with(".gguf")) {
-    throw input_error{"model", fmt::format("{} is no model with weights; expected \"{}\" or the "
-                                           "path of a file that ends in .gguf",
-                                           quoted_name(name_or_path), tiny_name)};
-  }
+  check_model_path(name_or_path);
   return load_llama(name_or_path);
 }
 

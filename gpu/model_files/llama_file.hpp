@@ -32,6 +32,9 @@ inline constexpr std::int64_t tiny_vocabulary = 256 + 3;
 /// "builtin:tiny" (seed 0) or the path of a GGUF file, ending in .gguf. Throws input_error.
 llama_weights load_weights(const std::string& name_or_path);
 
+/// Throws input_error unless it ends in .gguf; the message names what a model with weights may be.
+void check_model_path(const std::string& path);
+
 /// 128 bits of XXH3 over the shape and over encoding, dims and bytes of all weights, in a fixed
 /// order: what weights' `fingerprint` holds.
 std::array<std::uint64_t, 2> fingerprint_of_weights(const llama_weights& weights);
