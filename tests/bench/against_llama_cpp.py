@@ -7,7 +7,7 @@
 llama-bench is built from the source that PyPI's llama-cpp-python holds, with CMake's Release and all that this CPU has,
 in build/llama_cpp; where that fails the benchmark is left out with a message. Its BF16 model is made from MODEL by its
 own llama-quantize. The programs take turns, one thread each, for ROUNDS (5) rounds; medians are shown. All figures are
-CPU time: ours of the thread, theirs of the process, the difference of a run with 4 repetitions and one with a single one,
+CPU time: ours of the thread, theirs of the process, the difference of a run with 3 repetitions and one with a single one,
 which leaves loading and warming up out.
 """
 import glob
@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FOLDER = os.path.join(ROOT, "build", "llama_cpp")
 BENCH = os.path.join(ROOT, "build", "release", "tests", "bench", "bench")
 PACKAGE = "llama-cpp-python==0.3.36"
-REPETITIONS = 3
+REPETITIONS = 2
 PROMPT, DECODED = 512, 128
 
 
@@ -68,11 +68,14 @@ def theirs(program, model, prompt, decoded):
     return REPETITIONS * (prompt + decoded) / seconds
 
 
-def ours(model, precisions):
-    """[pp512, tg128, suffix] by precision."""
-    text = subprocess.run([BENCH, "engine", model, *precisions], check=True, capture_output=True, text=True).stdout
-    rows = re.findall(r"^(\w+) +([\d.]+) +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
-    return {name: [float(each) for each in figures] for name, *figures in rows}
+def ours(model):
+    """Our fastest precision on this CPU, and its pp512, tg128 and suffix."""
+    for name in ("int8", "fp32_fast"):
+        text = subprocess.run([BENCH, "engine", model, name], check=True, capture_output=True, text=True).stdout
+        row = re.search(rf"^{name} +([\d.]+) +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
+        if row:
+            return name, [float(each) for each in row.groups()]
+    sys.exit(f"{BENCH} printed no figures")
 
 
 def main():
@@ -89,22 +92,18 @@ def main():
     except (OSError, IndexError, subprocess.CalledProcessError) as failure:
         print(f"left out: llama.cpp cannot be built here ({failure})")
         return
-    figures = {}
+    rows = []
     for number in range(1, rounds + 1):
-        measured = {"llama.cpp BF16": [theirs(bench, bf16, PROMPT, 0), theirs(bench, bf16, 0, DECODED)],
-                    "llama.cpp as given": [theirs(bench, model, PROMPT, 0), theirs(bench, model, 0, DECODED)],
-                    **ours(model, ("fp32_fast", "bf16", "int8"))}
-        for name, row in measured.items():
-            figures.setdefault(name, []).append(row)
-        print(f"round {number} of {rounds} done", file=sys.stderr, flush=True)
-    medians = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in figures.items()}
+        prefill, decode = theirs(bench, bf16, PROMPT, 0), theirs(bench, model, 0, DECODED)
+        name, figures = ours(model)
+        rows.append([prefill, figures[0], decode, figures[1], figures[2]])
+        print(f"round {number} of {rounds}: " + " ".join(f"{each:.5g}" for each in rows[-1]), file=sys.stderr, flush=True)
+    prefill, our_prefill, decode, our_decode, suffix = (statistics.median(column) for column in zip(*rows))
     print(f"{os.path.basename(model)}, one thread, tokens per CPU second, medians of {rounds} rounds in turn")
-    print(f"{'':<20} {'pp512':>8} {'tg128':>8} {'64 on 448 by 512':>17}")
-    for name, row in medians.items():
-        print(f"{name:<20} {row[0]:>8.1f} {row[1]:>8.1f} {format(row[2], '.3f') if len(row) > 2 else '':>17}")
-    given, fast = medians["llama.cpp as given"], "int8" if "int8" in medians else "fp32_fast"
-    print(f"prefill, {fast} by its BF16:  {medians[fast][0] / medians['llama.cpp BF16'][0]:.2f} times")
-    print(f"decode, {fast} by its {os.path.basename(model)}: {medians[fast][1] / given[1]:.2f} times")
-
+    print(f"prefill of {PROMPT}: llama.cpp in BF16 {prefill:.0f}, refrain in {name} {our_prefill:.0f}: "
+          f"{our_prefill / prefill:.2f} times")
+    print(f"decode of {DECODED}: llama.cpp as given {decode:.0f}, refrain in {name} {our_decode:.0f}: "
+          f"{our_decode / decode:.2f} times")
+    print(f"64 tokens on 448 cached: {suffix:.3f} of the time of all 512")
 
 main()

@@ -15,8 +15,9 @@ namespace {
 using shared_weights = std::shared_ptr<const llama_weights>;
 
 /// Allowed difference between two ways to cut the same work, of the largest logit. In fp32 there is
-/// none. oneDNN sums in an order that depends on the number of rows. In bf16 and int8 few rows go
-/// through other layers than many (activations in 8 or 16 bits), as on random weights it shows.
+/// none. oneDNN sums in an order that depends on the number of rows. In bf16 few rows go through
+/// other layers than many, with activations in 8 bits instead of 16, which random weights make much
+/// of; so do int8's layers whose weights are floats.
 double tolerance_of_cuts(cpu_precision precision) {
   switch (precision) {
     case cpu_precision::fp32:
@@ -25,7 +26,7 @@ double tolerance_of_cuts(cpu_precision precision) {
       return 1e-5;
     case cpu_precision::bf16:
     case cpu_precision::int8:
-      return 0.05;
+      return 0.1;
   }
   return 0;
 }
