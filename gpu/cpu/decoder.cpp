@@ -91,9 +91,9 @@ cpu_precision precision_of(std::string_view name, const std::string& where) {
   }
   cpu_precision precision = precisions[static_cast<std::size_t>(found - names.begin())].second;
   if (uses_avx512(precision) && !avx512_features()) {
-    throw input_error{
-        where,
-        "bf16 needs a CPU with AVX-512, its VNNI and its BF16; fp32_fast and fp32 run on this one"};
+    throw input_error{where, fmt::format("{} needs a CPU with AVX-512, its VNNI and its BF16; "
+                                         "fp32_fast and fp32 run on this one",
+                                         name)};
   }
   return precision;
 }

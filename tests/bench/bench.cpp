@@ -1,7 +1,8 @@
 // Benchmarks: replay on a Zipf trace of 10 M accesses to 1 M objects (exponent 1, seed 42), and one
-// contender of the Mooncake conversation scenario; then how the program scales (scale.cpp). Figures
-// are CPU time of this thread, the best of five; each policy's is also a ratio to a plain loop that
-// only looks every key up in absl::flat_hash_map, so that machines and noisy hours can be compared.
+// contender of the Mooncake conversation scenario; how the program scales (scale.cpp), and the
+// engine on the CPU (engine.cpp). Figures are CPU time of this thread, the best of five; each
+// policy's is also a ratio to a plain loop that only looks every key up in absl::flat_hash_map, so
+// that machines and noisy hours can be compared.
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "actors/contender.hpp"
 #include "gpu/capacity.hpp"
@@ -19,6 +21,7 @@
 #include "policies/replay.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
+#include "tests/bench/engine.hpp"
 #include "tests/bench/scale.hpp"
 #include "tests/zipf.hpp"
 #include "traces/adapt.hpp"
@@ -153,15 +156,18 @@ void bench_run() {
 }  // namespace
 }  // namespace refrain
 
-// All parts, or those that are named.
+// All parts, or those that are named; other words are the engine's: a model file, precisions.
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each row as soon as it is known
-  const std::pair<std::string_view, void (*)()> parts[] = {{"replay", refrain::bench_replay},
-                                                           {"curve", refrain::bench_curve},
-                                                           {"run", refrain::bench_run},
-                                                           {"scale", refrain::bench_scale}};
+  std::vector<std::string_view> named{words + 1, words + count};
+  const std::pair<std::string_view, std::function<void()>> parts[] = {
+      {"replay", refrain::bench_replay},
+      {"curve", refrain::bench_curve},
+      {"run", refrain::bench_run},
+      {"scale", refrain::bench_scale},
+      {"engine", [&] { refrain::bench_engine(named); }}};
   for (const auto& [name, part] : parts) {
-    if (count == 1 || std::find(words + 1, words + count, name) != words + count) {
+    if (count == 1 || std::find(named.begin(), named.end(), name) != named.end()) {
       part();
     }
   }
