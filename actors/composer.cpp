@@ -43,7 +43,8 @@ prompt composer::compose(request& row, std::vector<seen_mark> seen, sim_time now
   return what;
 }
 
-void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into) {
+void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into,
+                       const living_corpus* knowledge) {
   if (takes_notes_) {
     into.notes = std::make_shared<const request_notes>(
         request_notes{category_of(row), row.hint, row.agent, row.upcoming});
@@ -67,6 +68,9 @@ void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, 
   }
   if (needs_.neighbours) {
     find_neighbours(row, *layout);
+  }
+  if (knowledge != nullptr && plan_.knowledge.protocol == knowledge_protocol::loose) {
+    add_older(row, *knowledge, *layout);
   }
   into.layout = std::move(layout);
 }
@@ -134,9 +138,10 @@ void composer::restore_history(request& row) {
 }
 
 void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
-                         chunk_place& place, prompt_layout& layout) const {
+                         bool goes_first, chunk_place& place, prompt_layout& layout) const {
   chunk_donor donor{.first_key = static_cast<std::uint32_t>(layout.donor_keys.size()),
-                    .stale = stale};
+                    .stale = stale,
+                    .goes_first = goes_first};
   append_chunk_keys(chunk_root(salt, other), tokens, plan_.keys.block_tokens, layout.donor_keys);
   donor.end_key = static_cast<std::uint32_t>(layout.donor_keys.size());
   place.donors.push_back(donor);
@@ -150,11 +155,27 @@ void composer::check_versions(const request& row, sim_time now, prompt_layout& l
     if (piece.document == content_id{}) {
       continue;
     }
-    auto version = policy_->version_of({piece.document, piece.version, now});
+    auto version = policy_->version_of({piece.document, piece.version, now, piece.chunk});
     place.looked_up = version.has_value();
     if (version && *version != piece.version) {
       piece.version = *version;
-      add_donor(piece, place.end - place.begin, row.salt, true, place, layout);
+      add_donor(piece, place.end - place.begin, row.salt, true, true, place, layout);
+    }
+  }
+}
+
+// A cache that knows chunks by name takes what is there under it, of whatever version, where the
+// present one is not.
+void composer::add_older(const request& row, const living_corpus& knowledge,
+                         prompt_layout& layout) const {
+  for (chunk_place& place : layout.chunks) {
+    segment piece = row.segments[place.segment];
+    for (const older_chunk& older : knowledge.older_than(row.segments[place.segment])) {
+      if (place.donors.size() == donors_max) {
+        break;
+      }
+      piece.version = older.version;
+      add_donor(piece, older.tokens, row.salt, !older.same_text, false, place, layout);
     }
   }
 }
@@ -188,7 +209,7 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
       return !std::isnan(a.likeness.cosine) && !(b.likeness.cosine >= a.likeness.cosine);
     });
     for (std::size_t i = 0; i < std::min(alike.size(), donors_max); ++i) {
-      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, false, place, layout);
+      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, false, false, place, layout);
     }
   }
   for (const chunk_place& place : layout.chunks) {

@@ -70,6 +70,7 @@ class executor final : public caf::event_based_actor {
   void end_handoff(live_request& r);
   void let_go_of_handed(const kv_received& received);
   void tell_tiers();
+  void invalidate(const invalidate_blocks& outdated);
   void plan_window();
   void shorten_window();
   void schedule_window_end();
@@ -114,6 +115,7 @@ class executor final : public caf::event_based_actor {
   std::int64_t arrived_ = 0;
   std::int64_t answered_ = 0;
   std::int64_t iterations_ = 0;
+  std::int64_t invalidated_ = 0;
 };
 
 }  // namespace refrain

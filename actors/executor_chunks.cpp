@@ -82,6 +82,14 @@ void executor::decide_chunks(live_request& r) {
   send_loads(r, choice.wanted);
 }
 
+// Under the strict protocol what was retrieved before the update and is being computed or loaded
+// now serves those who wait for it and is not kept.
+void executor::invalidate(const invalidate_blocks& outdated) {
+  bool strict = context_.plan.knowledge.protocol == knowledge_protocol::strict;
+  invalidated_ += kv_.invalidate(*outdated.keys, strict);
+  publish();
+}
+
 void executor::begin_chunk_load(live_request& r, const kv_match& all,
                                 const std::vector<std::vector<std::uint32_t>>& wanted) {
   kv_load& load = r.load;

@@ -86,7 +86,7 @@ std::optional<reused_span> kv_manager::best_span(const sequence& s, const chunk_
                                                  std::span<const std::uint8_t> below) const {
   std::optional<reused_span> best;
   for (const chunk_donor& donor : place.donors) {
-    if (donor.stale && !best) {
+    if (donor.goes_first && !best) {
       best = span_of(s, place, &donor, total, below);
     }
   }
@@ -94,7 +94,7 @@ std::optional<reused_span> kv_manager::best_span(const sequence& s, const chunk_
     best = span_of(s, place, nullptr, total, below);
   }
   for (const chunk_donor& donor : place.donors) {
-    if (!donor.stale && !best) {
+    if (!donor.goes_first && !best) {
       best = span_of(s, place, &donor, total, below);
     }
   }
@@ -225,7 +225,7 @@ void kv_manager::fill_loaded(sequence& s, token_count leading) {
     slot_id slot = s.blocks[i].slot;
     if (slot != no_slot && content_[slot] == content::loading) {
       content_[slot] = content::filled;
-      if (settings_.tell_filled) {
+      if (settings_.tell_filled && !outdated_[slot]) {
         news_.filled.push_back(chained(s, i));
       }
     }

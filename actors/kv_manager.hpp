@@ -189,6 +189,10 @@ class kv_manager {
     return s.layout ? s.layout->end_of(index)
                     : token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
   }
+  /// These blocks are outdated: nobody finds them from now on. Those that are in use stay with
+  /// their users; those that are still being computed or loaded are left alone unless
+  /// `unfinished_too`. Returns how many there were.
+  std::int64_t invalidate(std::span<const block_key> keys, bool unfinished_too);
   /// What happened since this was last read; the caller empties it.
   kv_news& news() { return news_; }
 
@@ -236,7 +240,8 @@ class kv_manager {
   }
   slot_id visible(block_key key) const {
     slot_id slot = cache_.find(key);
-    return slot != no_slot && content_[slot] == content::filled ? slot : no_slot;
+    return slot != no_slot && content_[slot] == content::filled && !outdated_[slot] ? slot
+                                                                                    : no_slot;
   }
   std::size_t parent_of(const sequence& s, std::size_t index) const;
   chained_key chained(const sequence& s, std::size_t index) const;
@@ -274,6 +279,7 @@ class kv_manager {
   block_id take();
   block_id evict();
   void withdraw(held_block& held);
+  void remove_outdated(slot_id slot);
   void let_go(sequence& s, bool preempted);
   void let_go_of(sequence& s, std::size_t index, bool preempted);
   void note_peak();
@@ -287,6 +293,7 @@ class kv_manager {
   std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room
   enum class content : std::uint8_t { computing, loading, filled };
   std::vector<content> content_;        // by slot
+  std::vector<char> outdated_;          // by slot: invalidated while in use
   std::vector<std::uint64_t> context_;  // by slot, with chunks: behind what it was computed; 0: no
                                         // one text
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;

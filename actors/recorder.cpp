@@ -12,9 +12,10 @@ recorder::recorder(caf::actor_config& config, contender_context* context, conten
       context_{*context},
       results_{results},
       columns_{context->workload.info.has_measured, context->plan.retrieval.search != nullptr,
-               context->workload.count_seen},
+               context->workload.count_seen, context->plan.knowledge.plays()},
       requests_{results_.open("requests", requests_table(columns_))},
       executors_{results_.open("executors", executors_table())},
+      updates_{updates_table()},
       last_(static_cast<std::size_t>(context->plan.executors)) {}
 
 caf::behavior recorder::make_behavior() {
@@ -23,6 +24,9 @@ caf::behavior recorder::make_behavior() {
       [this](const request_over& row) { record(row); },
       [this](const executor_sample& row) { record(row); },
       [this](const tier_summary& row) { tiers_.push_back(row); },
+      [this](const corpus_changed& row) {
+        add_update(updates_, row.what, context_.plan.knowledge.updates);
+      },
       [this](close_books) { close(); },
   };
 }
@@ -57,6 +61,9 @@ void recorder::close() {
   add("gpu_kv_peak_bytes", "bytes", peak_blocks * context_.plan.block_bytes());
   add("iterations", "1", iterations);
   add("evicted_blocks", "blocks", evictions);
+  if (context_.plan.knowledge.plays()) {
+    results_.write("updates", updates_);
+  }
   results_.write("tiers", tiers_table(context_.plan, last_, tiers_));
   results_.write("totals", totals);
   results_.close();

@@ -29,6 +29,7 @@ class recorder final : public caf::event_based_actor {
   request_columns columns_;
   part_stream requests_;
   part_stream executors_;
+  table updates_;                      // where the corpus changes
   std::vector<executor_sample> last_;  // by executor
   std::vector<tier_summary> tiers_;    // in order of tier and instance
 };

@@ -15,6 +15,7 @@ struct request_columns {
   bool measured = false;  ///< times that the trace measured
   bool searched = false;  ///< what was retrieved
   bool seen = false;      ///< what an endless cache of chunks would have seen
+  bool updated = false;   ///< whether it used what was outdated
 };
 
 /// The empty `requests` table.
@@ -26,6 +27,11 @@ void add_request(table& rows, const request_over& row, const request_columns& mo
 table executors_table();
 /// Adds a sample to it.
 void add_sample(table& rows, const executor_sample& row);
+
+/// The empty `updates` table: what became of a corpus that changed.
+table updates_table();
+/// Adds an update to it.
+void add_update(table& rows, const corpus_change& change, const update_stream& updates);
 
 /// What each executor's GPU memory did in all, from its last sample, and each instance of a tier
 /// below.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 48> columns_read = {"status",
+constexpr std::array<std::string_view, 49> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -63,7 +63,8 @@ constexpr std::array<std::string_view, 48> columns_read = {"status",
                                                            "hit_tokens_unseen",
                                                            "retrieved_chunks",
                                                            "retrieved_tokens",
-                                                           "retrieval_ns"};
+                                                           "retrieval_ns",
+                                                           "stale_answers"};
 
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
@@ -102,7 +103,33 @@ metric total_metric(std::string name, std::string unit, const table* totals) {
   return {std::move(name), std::move(unit), nan, std::nullopt, std::nullopt};
 }
 
-std::vector<metric> metrics_of(request_totals& served, const table* totals) {
+/// What became of a corpus that changed: edits are updates of documents that were there before and
+/// are there afterwards.
+void add_update_metrics(const table& updates, std::vector<metric>& metrics) {
+  std::int64_t edits = 0;
+  std::int64_t edited = 0;
+  std::int64_t surviving = 0;
+  distribution_builder shares;
+  const auto& bytes = updates.at("bytes").integers();
+  const auto& kept = updates.at("surviving_bytes").integers();
+  for (std::size_t i = 0; i < updates.rows(); ++i) {
+    if (updates.at("op").texts()[i] == "M") {
+      ++edits;
+      edited += bytes[i];
+      surviving += kept[i];
+      shares.add(bytes[i] == 0 ? 1 : static_cast<double>(kept[i]) / static_cast<double>(bytes[i]));
+    }
+  }
+  auto updates_made = static_cast<std::int64_t>(updates.rows());
+  metrics.push_back(count_metric("updates", "1", updates_made));
+  metrics.push_back(count_metric("edits", "1", edits));
+  metrics.push_back(count_metric("edited_bytes", "bytes", edited));
+  metrics.push_back(count_metric("surviving_bytes", "bytes", surviving));
+  distribution share = shares.finish();
+  metrics.push_back({"surviving_share", "1", share.mean, std::nullopt, share});
+}
+
+std::vector<metric> metrics_of(request_totals& served, const table* totals, const table* updates) {
   std::vector<metric> m;
   m.push_back(spread_metric("ttft_s", served.ttft()));
   m.push_back(spread_metric("tpot_s", served.tpot()));
@@ -148,6 +175,12 @@ std::vector<metric> metrics_of(request_totals& served, const table* totals) {
     m.push_back(ratio_metric("retrieval_s", "s",
                              1e-9 * static_cast<double>(served.sum("retrieval_ns")),
                              static_cast<double>(served.done())));
+  }
+  if (served.has("stale_answers")) {
+    sum("stale_answers", "requests");
+  }
+  if (updates != nullptr) {
+    add_update_metrics(*updates, m);
   }
   return m;
 }
@@ -202,7 +235,7 @@ table totals_table() {
 contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
   request_totals served;
   served.add(requests);
-  return {std::move(name), metrics_of(served, totals), served.measured()};
+  return {std::move(name), metrics_of(served, totals, nullptr), served.measured()};
 }
 
 std::vector<contender_summary> summarise_run(const results_reader& results) {
@@ -217,8 +250,14 @@ std::vector<contender_summary> summarise_run(const results_reader& results) {
     if (results.has(i, "totals")) {
       totals = results.read(i, "totals");
     }
-    summaries.push_back({results.run().contenders[i].name,
-                         metrics_of(served, totals ? &*totals : nullptr), served.measured()});
+    std::optional<table> updates;
+    if (results.has(i, "updates")) {
+      updates = results.read(i, "updates");
+    }
+    summaries.push_back(
+        {results.run().contenders[i].name,
+         metrics_of(served, totals ? &*totals : nullptr, updates ? &*updates : nullptr),
+         served.measured()});
   }
   return summaries;
 }

@@ -82,7 +82,7 @@ bool is_measured(const scenario_settings& settings) {
 }  // namespace
 
 std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
-                                          const std::string& file) {
+                                          const std::string& file, const update_stream& updates) {
   const std::string& format = settings.text("corpus.format");
   std::vector<std::string_view> names;
   for (const auto& [name, _] : corpus_formats()) {
@@ -92,8 +92,10 @@ std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
     throw input_error{settings.where("corpus.format"),
                       unknown_name("corpus format", format, names)};
   }
-  auto what =
-      std::make_shared<corpus>(read_corpus(format, settings.required("corpus.path", file).path));
+  const std::string& path = settings.required("corpus.path", file).path;
+  auto what = std::make_shared<corpus>(updates.history != nullptr
+                                           ? corpus_after(*updates.history, updates.first)
+                                           : read_corpus(format, path));
   auto made = static_cast<std::size_t>(settings.integer("workload.questions.made"));
   if (made > 0) {
     what->questions.clear();
@@ -131,14 +133,17 @@ std::string sha256_of_corpus(const corpus& what) {
 }
 
 retrieval_plan retrieval_planner::plan(const scenario_settings& settings,
-                                       const std::shared_ptr<const corpus>& what) {
+                                       const std::shared_ptr<const corpus>& what,
+                                       const knowledge_plan& knowledge) {
   retrieval_plan plan{.latency = settings.time("retriever.latency")};
   if (what == nullptr) {
     refuse_search(settings);
     return plan;
   }
   plan.measured = is_measured(settings);
-  auto [known, is_new] = searches_.try_emplace(name_of_search(settings));
+  auto [known, is_new] =
+      searches_.try_emplace(name_of_search(settings) +
+                            (knowledge.plays() ? settings.text("knowledge.invalidation") : ""));
   if (is_new) {
     known->second = {std::make_shared<corpus_search>(what, search_of(settings)), searches_.size()};
   }

@@ -223,6 +223,35 @@ std::vector<setting_rule> make_rules() {
       {"corpus.path", path, "", "the corpus that is searched"},
       {"corpus.format", text, "corpus", "how it is stored; see refrain corpus --help"},
 
+      {"knowledge.speed", real, "",
+       "seconds of the revision stream for a second of the run; where it is given the corpus "
+       "changes",
+       false, 1e-9, 1e15},
+      {"knowledge.skip", integer, "0", "revisions that are made before the run begins", false, 0,
+       count_max},
+      {"knowledge.limit", integer, "0", "revisions that are played at most; 0 = all", false, 0,
+       count_max},
+      {"knowledge.invalidation",
+       choice,
+       "chunk",
+       "KV of an edited document that survives: its chunks before the first change (prefix), or "
+       "all whose text stays (chunk)",
+       true,
+       0,
+       0,
+       {"prefix", "chunk"}},
+      {"knowledge.delay", duration, "0", "from an update until executors and tiers hear of it",
+       true, 0, 1e9},
+      {"knowledge.protocol",
+       choice,
+       "strict",
+       "KV is found by the version that was retrieved (strict), or by name, whatever version is "
+       "there (loose)",
+       true,
+       0,
+       0,
+       {"strict", "loose"}},
+
       {"model.name", resource, "", "a model of gpu/models, or a file", true},
 
       {"kv.block_tokens", integer, "0",

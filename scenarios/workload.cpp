@@ -10,10 +10,12 @@
 
 #include "policies/cache.hpp"
 #include "scenarios/generator_keys.hpp"
+#include "scenarios/knowledge.hpp"
 #include "scenarios/retrieval.hpp"
 #include "traces/adapt.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
+#include "traces/sha256.hpp"
 
 namespace refrain {
 
@@ -37,8 +39,8 @@ void refuse_unread(const scenario_settings& settings, const std::string& format)
   bool is_generator = format == generator_format, is_questions = format == questions_format;
   for (const setting_rule& rule : scenario_schema()) {
     bool of_generator = rule.key.starts_with(generator_table);
-    bool of_questions =
-        rule.key.starts_with("workload.questions.") || rule.key.starts_with("corpus.");
+    bool of_questions = rule.key.starts_with("workload.questions.") ||
+                        rule.key.starts_with("corpus.") || rule.key.starts_with("knowledge.");
     bool of_traces = rule.key == "workload.path" || rule.key == "workload.block_tokens" ||
                      rule.key == "workload.bad_rows";
     bool unread = (of_generator && !is_generator) || (of_questions && !is_questions) ||
@@ -101,8 +103,12 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   scanned_workload workload;
   source_opener open;
   if (format == questions_format) {
-    workload.documents = load_corpus(settings, file);
+    workload.updates = load_updates(settings, file);
+    workload.documents = load_corpus(settings, file, workload.updates);
     workload.sha256 = sha256_of_corpus(*workload.documents);
+    if (workload.updates.history != nullptr) {
+      workload.sha256 = sha256_of_text(workload.sha256 + sha256_of_updates(workload.updates));
+    }
     open = open_questions(settings, workload.documents);
   } else {
     open = is_generator ? open_generator(settings) : open_file(settings, file, workload);
@@ -119,6 +125,7 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   } catch (const input_error& error) {
     throw settings.located(is_generator ? of_generator(error) : error);
   }
+  workload.info.has_versions = workload.info.has_versions || workload.documents != nullptr;
   if (!changes.layout.empty() && !workload.info.has_content) {
     throw input_error{settings.where("workload.layout"),
                       "orders the parts of prompts, and this trace does not tell them"};

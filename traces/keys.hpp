@@ -57,7 +57,8 @@ constexpr std::uint8_t kind_bit(segment_kind kind) {
 struct chunk_donor {
   std::uint32_t first_key = 0;  ///< into prompt_layout::donor_keys
   std::uint32_t end_key = 0;
-  bool stale = false;  ///< of the same document, as it was; it goes before the chunk's own KV
+  bool stale = false;       ///< of the same document, as it was
+  bool goes_first = false;  ///< before the chunk's own KV
 };
 
 /// A chunk in a prompt.
