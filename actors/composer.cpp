@@ -137,14 +137,13 @@ void composer::restore_history(request& row) {
   }
 }
 
-void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
-                         bool goes_first, chunk_place& place, prompt_layout& layout) const {
-  chunk_donor donor{.first_key = static_cast<std::uint32_t>(layout.donor_keys.size()),
-                    .stale = stale,
-                    .goes_first = goes_first};
+void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt,
+                         chunk_donor donor, chunk_place& place, prompt_layout& layout) const {
+  donor.first_key = static_cast<std::uint32_t>(layout.donor_keys.size());
   append_chunk_keys(chunk_root(salt, other), tokens, plan_.keys.block_tokens, layout.donor_keys);
   donor.end_key = static_cast<std::uint32_t>(layout.donor_keys.size());
   place.donors.push_back(donor);
+  layout.names_donors = layout.names_donors || donor.named;
 }
 
 // A chunk whose document the cache takes to be as it was is looked up as it was: then it is stale,
@@ -159,7 +158,8 @@ void composer::check_versions(const request& row, sim_time now, prompt_layout& l
     place.looked_up = version.has_value();
     if (version && *version != piece.version) {
       piece.version = *version;
-      add_donor(piece, place.end - place.begin, row.salt, true, true, place, layout);
+      add_donor(piece, place.end - place.begin, row.salt,
+                {.named = true, .stale = true, .goes_first = true}, place, layout);
     }
   }
 }
@@ -175,7 +175,8 @@ void composer::add_older(const request& row, const living_corpus& knowledge,
         break;
       }
       piece.version = older.version;
-      add_donor(piece, older.tokens, row.salt, !older.same_text, false, place, layout);
+      add_donor(piece, older.tokens, row.salt, {.named = true, .stale = !older.same_text}, place,
+                layout);
     }
   }
 }
@@ -209,7 +210,7 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
       return !std::isnan(a.likeness.cosine) && !(b.likeness.cosine >= a.likeness.cosine);
     });
     for (std::size_t i = 0; i < std::min(alike.size(), donors_max); ++i) {
-      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, false, false, place, layout);
+      add_donor(alike[i].text->piece, alike[i].text->tokens, row.salt, {}, place, layout);
     }
   }
   for (const chunk_place& place : layout.chunks) {

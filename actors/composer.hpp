@@ -36,8 +36,8 @@ class composer {
   void find_neighbours(const request& row, prompt_layout& layout);
   void add_older(const request& row, const living_corpus& knowledge, prompt_layout& layout) const;
   text_likeness likeness_of(content_id a, content_id b) const;
-  void add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
-                 bool goes_first, chunk_place& place, prompt_layout& layout) const;
+  void add_donor(const segment& other, token_count tokens, std::uint64_t salt, chunk_donor donor,
+                 chunk_place& place, prompt_layout& layout) const;
 
   static constexpr std::size_t donors_max = 8;
   struct known_text {

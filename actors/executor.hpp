@@ -47,7 +47,7 @@ class executor final : public caf::event_based_actor {
   void decide(live_request& r);
   void decide_chunks(live_request& r);
   void begin_chunk_load(live_request& r, const kv_match& all,
-                        const std::vector<std::vector<std::uint32_t>>& wanted);
+                        const std::vector<std::vector<std::uint32_t>>& places);
   sim_time compute_time(const kv_match& found, token_count total);
   load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
   void send_loads(live_request& r, std::vector<std::vector<std::uint32_t>>& wanted);

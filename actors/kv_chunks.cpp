@@ -30,7 +30,9 @@ bool kv_manager::is_exact_here(const sequence& s, std::size_t index) const {
 
 kv_match kv_manager::match_chunks(const sequence& s, token_count total,
                                   std::span<const std::uint8_t> below) const {
-  auto is_below = [&](std::size_t i) { return i < below.size() && below[i] != 0; };
+  auto is_below = [&](std::size_t i) {
+    return i < std::min(below.size(), s.keys.size()) && below[i] != 0;
+  };
   kv_match found;
   std::size_t index = 0;
   // A tier does not know behind what text it was computed, so a chunk from there is not exact, nor
@@ -109,14 +111,16 @@ std::optional<reused_span> kv_manager::span_of(const sequence& s, const chunk_pl
   reused_span span{.first_block = place.first_block, .begin = place.begin};
   std::size_t most = place.end_block - place.first_block;
   if (donor != nullptr) {
-    span.label = reuse_label::approximate;
+    span.label = donor->named && !donor->stale ? reuse_label::blended : reuse_label::approximate;
     span.stale = donor->stale;
     span.donor_key = static_cast<std::int32_t>(donor->first_key);
     most = std::min<std::size_t>(most, donor->end_key - donor->first_key);
   }
   std::size_t end = place.first_block;
   while (end < place.first_block + most) {
-    bool is_below = donor == nullptr && end < below.size() && below[end] != 0;
+    std::size_t place_below = s.place_in_query(span, end);
+    bool is_below =
+        (donor == nullptr || donor->named) && place_below < below.size() && below[place_below] != 0;
     if (!is_below && visible(key_in(s, span, end)) == no_slot) {
       break;
     }

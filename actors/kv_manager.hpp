@@ -101,6 +101,14 @@ struct sequence {
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
   std::shared_ptr<const request_notes> notes;  ///< where the eviction policy asks for them
+
+  /// Where a span's block stands among the keys that tiers are asked for: those of the prompt, then
+  /// those of donors.
+  std::size_t place_in_query(const reused_span& span, std::size_t index) const {
+    return span.donor_key < 0
+               ? index
+               : keys.size() + static_cast<std::size_t>(span.donor_key) + index - span.first_block;
+  }
 };
 
 /// What a request finds when it wants to enter the batch.
@@ -176,6 +184,10 @@ class kv_manager {
     return s.blocks.empty() ? token_count{} : full_end_of(s, s.blocks.size() - 1);
   }
 
+  /// Whether a block of a span is findable now.
+  bool is_visible(const sequence& s, const reused_span& span, std::size_t index) const {
+    return visible(key_in(s, span, index)) != no_slot;
+  }
   /// Whether the block at this place of the request's chain is findable now.
   bool is_visible(const sequence& s, std::size_t index) const {
     return visible_slot(s, index) != no_slot;
