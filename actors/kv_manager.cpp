@@ -238,9 +238,11 @@ void kv_manager::release(slot_id slot) {
   }
 }
 
+// Tail first, so that no block loses the one before it.
 std::int64_t kv_manager::invalidate(std::span<const block_key> keys, bool unfinished_too) {
   std::int64_t count = 0;
-  for (block_key key : keys) {
+  for (std::size_t i = keys.size(); i-- > 0;) {
+    block_key key = keys[i];
     slot_id slot = cache_.find(key);
     bool spared = slot == no_slot || outdated_[slot] ||
                   (content_[slot] != content::filled && !unfinished_too);

@@ -8,6 +8,7 @@
 
 #include "scenarios/commands.hpp"
 #include "scenarios/corpus_options.hpp"
+#include "scenarios/revision_report.hpp"
 #include "traces/corpus/retrieval_quality.hpp"
 #include "traces/corpus/text.hpp"
 #include "traces/quantity.hpp"
@@ -225,6 +226,11 @@ void build(const arguments& given, const std::string& from) {
   }
 }
 
+void describe_history(const arguments& given, const std::string& from) {
+  json document = revision_document(from, chunk_span_of(given));
+  given.has("json") ? print_json(document) : print_revisions(document);
+}
+
 void print_formats() {
   std::cout << "\nformats\n";
   for (const auto& [name, format] : corpus_formats()) {
@@ -235,11 +241,12 @@ void print_formats() {
 }  // namespace
 
 void corpus_command(const std::vector<std::string>& words) {
-  arguments given{"corpus", "corpus build|check|search|chunks FORMAT:PATH [QUESTION] [...]",
+  arguments given{"corpus", "corpus build|check|search|chunks|history FORMAT:PATH [QUESTION] [...]",
                   "build writes a corpus file (-o FILE), check measures how well and how fast it "
                   "is searched, search\nasks one question, chunks prints every chunk as a JSON "
-                  "line."};
-  given.word("ACTION", "build, check, search or chunks");
+                  "line, history says what edits leave of\ndocuments and chunks "
+                  "(revisions:PATH)."};
+  given.word("ACTION", "build, check, search, chunks or history");
   given.word("FORMAT:PATH", "the corpus");
   given.word("QUESTION", "what to search for");
   given.option("output,o", "FILE", "build: the file to write, which must be new");
@@ -249,13 +256,17 @@ void corpus_command(const std::vector<std::string>& words) {
     return;
   }
   std::string action = given.required("ACTION");
-  constexpr std::string_view actions[] = {"build", "check", "search", "chunks"};
+  constexpr std::string_view actions[] = {"build", "check", "search", "chunks", "history"};
   if (std::ranges::find(actions, action) == std::end(actions)) {
     throw usage_error{"corpus: " + unknown_name("action", action, actions)};
   }
   std::string from = given.required("FORMAT:PATH");
   if (action == "build") {
     build(given, from);
+    return;
+  }
+  if (action == "history") {
+    describe_history(given, from);
     return;
   }
   corpus_options options = read_corpus_options(given, from);

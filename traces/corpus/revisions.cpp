@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "traces/corpus/fingerprint.hpp"
 #include "traces/corpus/text.hpp"
 #include "traces/input_file.hpp"
 #include "traces/json_lines.hpp"
@@ -264,6 +265,50 @@ revision_figures describe_revisions(const revision_history& history) {
   figures.kept_prefix = spread_of(std::move(prefixes));
   figures.kept_lines = spread_of(std::move(lines));
   return figures;
+}
+
+chunk_survival survival_of_chunks(const revision_history& history, const chunk_settings& cut) {
+  struct cut_chunk {
+    exact_fingerprint text;
+    std::size_t bytes;
+  };
+  chunk_survival sum;
+  std::vector<double> prefixes, chunks;
+  std::vector<std::vector<cut_chunk>> live(history.documents.size());
+  for (const revision& event : history.events) {
+    std::vector<cut_chunk> now;
+    for (const text_chunk& piece : cut_text(event.text, cut)) {
+      now.push_back({fingerprint_of(piece.in(event.text)), piece.bytes});
+    }
+    std::vector<cut_chunk>& before = live[event.document];
+    if (event.op == revision_op::modify) {
+      absl::flat_hash_map<exact_fingerprint, std::size_t> known;
+      for (const cut_chunk& each : before) {
+        ++known[each.text];
+      }
+      std::size_t prefix = 0;
+      std::size_t anywhere = 0;
+      bool unbroken = true;
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        unbroken = unbroken && i < before.size() && before[i].text == now[i].text;
+        prefix += unbroken ? now[i].bytes : 0;
+        auto found = known.find(now[i].text);
+        if (found != known.end() && found->second > 0) {
+          --found->second;
+          anywhere += now[i].bytes;
+        }
+      }
+      sum.edited_bytes += event.text.size();
+      sum.prefix_bytes += prefix;
+      sum.chunk_bytes += anywhere;
+      prefixes.push_back(share_of(prefix, event.text.size()));
+      chunks.push_back(share_of(anywhere, event.text.size()));
+    }
+    before = std::move(now);
+  }
+  sum.prefix_share = spread_of(std::move(prefixes));
+  sum.chunk_share = spread_of(std::move(chunks));
+  return sum;
 }
 
 }  // namespace refrain

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/corpus/chunker.hpp"
 #include "traces/corpus/corpus.hpp"
 
 namespace refrain {
@@ -70,5 +71,16 @@ struct revision_figures {
 
 /// Counts them.
 revision_figures describe_revisions(const revision_history& history);
+
+/// What edits leave of chunks: those before the first that changed (prefix), or all whose text the
+/// document had before (chunk).
+struct chunk_survival {
+  std::uint64_t edited_bytes = 0;  ///< of the new texts of all edits
+  std::uint64_t prefix_bytes = 0, chunk_bytes = 0;
+  revision_spread prefix_share, chunk_share;  ///< of an edit's new text
+};
+
+/// Counts it for documents that are cut by this rule.
+chunk_survival survival_of_chunks(const revision_history& history, const chunk_settings& cut);
 
 }  // namespace refrain
