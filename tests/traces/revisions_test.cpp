@@ -139,14 +139,17 @@ TEST_F(revision_streams, of_prometheus_have_the_published_figures) {
   EXPECT_EQ(figures.peak_documents, 68u);
   EXPECT_EQ(figures.live_bytes, 649'451u);
   EXPECT_EQ(figures.version_bytes, 20'918'428u);
+  EXPECT_EQ(figures.live_sizes.p50, 4'647);
+  EXPECT_EQ(figures.live_sizes.p90, 24'546);
+  EXPECT_EQ(figures.live_sizes.most, 147'503);
   EXPECT_EQ(figures.edits.p50, 3);
   EXPECT_EQ(figures.edits.p90, 23);
   EXPECT_EQ(figures.edits.most, 307);
   EXPECT_NEAR(figures.kept_prefix.p10, 0.032, 0.001);
-  EXPECT_NEAR(figures.kept_prefix.p50, 0.426, 0.001);
+  EXPECT_NEAR(figures.kept_prefix.p50, 0.426, 0.0005);
   EXPECT_NEAR(figures.kept_prefix.p90, 0.857, 0.001);
   EXPECT_NEAR(figures.kept_lines.p10, 0.825, 0.001);
-  EXPECT_NEAR(figures.kept_lines.p50, 0.984, 0.001);
+  EXPECT_NEAR(figures.kept_lines.p50, 0.984, 0.0005);
   EXPECT_NEAR(figures.kept_lines.p90, 0.997, 0.001);
 }
 
