@@ -51,7 +51,8 @@ struct changing_pages {
       history->documents.push_back(name);
       history->events.push_back({.document = static_cast<std::uint32_t>(i), .text = at_start[i]});
       what->documents.push_back({name, at_start[i]});
-      what->questions.push_back({name, "what of p" + std::to_string(i), {}});
+      std::string p = " p" + std::to_string(i);
+      what->questions.push_back({name, "what of" + p + p + "b" + p + "c alpha?", {}});
     }
     // Milliseconds, so that updates fall between questions.
     for (const edit& each : edits) {
@@ -90,7 +91,7 @@ struct changing_pages {
     plan.keys = key_scheme{token_count{16}, token_count{0}};
     plan.keys.chunk_kinds = needs_of_reuse("chunk", plan.reuse.values).chunk_kinds;
     plan.knowledge = {updates, what, rule, protocol, from_seconds(delay_s)};
-    search_settings how{.chunks = by_heading, .width = 128, .top = 3};
+    search_settings how{.chunks = by_heading, .width = 4096, .top = 3};
     plan.retrieval.search = std::make_shared<corpus_search>(what, how);
     return plan;
   }
@@ -259,7 +260,7 @@ changing_pages random_race(std::uint64_t seed) {
   auto text_of = [&](std::size_t page) {
     std::string text;
     for (std::size_t part = 0; part < 3; ++part) {
-      std::string word = "p" + std::to_string(page) + (part == 0 ? "" : std::to_string(part));
+      std::string word = "p" + std::to_string(page) + (part == 0 ? "" : part == 1 ? "b" : "c");
       text += section(word, editions[page][part]);
     }
     return text;

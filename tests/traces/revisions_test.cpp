@@ -31,7 +31,7 @@ class revision_streams : public temp_files {
 TEST_F(revision_streams, are_read_plain_and_packed) {
   std::string text = row(5, "A", "a.md", "one") + row(5, "A", "b.md", "") +
                      row(7, "M", "a.md", "two") + row(9, "D", "b.md", "");
-  for (const std::string& kind : {"plain", "gzip", "xz", "zstd"}) {
+  for (const std::string kind : {"plain", "gzip", "xz", "zstd"}) {
     revision_history history = read(kind == "plain" ? text : pack(kind, text));
     EXPECT_EQ(history.source, "docs.jsonl");
     EXPECT_EQ(history.documents, (std::vector<std::string>{"a.md", "b.md"}));

@@ -155,8 +155,8 @@ revision_spread spread_of(std::vector<double> values) {
   }
   std::ranges::sort(values);
   auto at = [&](double share) {
-    auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-    return values[rank];
+    auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+    return values[std::max<std::size_t>(rank, 1) - 1];
   };
   return {at(0.1), at(0.5), at(0.9), values.back()};
 }

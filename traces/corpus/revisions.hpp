@@ -45,7 +45,7 @@ revision_history read_revisions(const std::string& path);
 /// The documents as they are after the first `events` revisions, in order of their numbers.
 corpus corpus_after(const revision_history& history, std::size_t events);
 
-/// A quantity's 10th, 50th and 90th percentile and its maximum (nearest rank from below); zeros of
+/// A quantity's 10th, 50th and 90th percentile and its maximum (nearest rank); zeros of
 /// nothing.
 struct revision_spread {
   double p10 = 0;
