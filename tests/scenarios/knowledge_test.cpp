@@ -167,6 +167,7 @@ TEST_F(changing_scenarios, without_speed_refuse_the_keys_that_mean_nothing) {
   finished_program done = run_with({});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_FALSE(done.json()["contenders"][0]["metrics"].contains("updates"));
+  std::filesystem::remove(folder_ / "r.h5");
   EXPECT_THAT(refusal({"contender.chunk.knowledge.delay=1s"}),
               HasSubstr("means nothing without knowledge.speed"));
 }
