@@ -88,8 +88,8 @@ void executor::decide_chunks(live_request& r) {
 }
 
 // Under the strict protocol what was retrieved before the update and is being computed or loaded
-// now serves those who wait for it and is not kept. Who waits may find less from now on, so a window
-// ends with the iteration that is under way.
+// now serves those who wait for it and is not kept. Who waits may find less from now on, so a
+// window ends with the iteration that is under way.
 void executor::invalidate(const invalidate_blocks& outdated) {
   bool strict = context_.plan.knowledge.protocol == knowledge_protocol::strict;
   std::int64_t count = kv_.invalidate(*outdated.keys, strict);
