@@ -44,7 +44,8 @@ prompt composer::compose(request& row, std::vector<seen_mark> seen, sim_time now
   return what;
 }
 
-void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into) {
+void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into,
+                       const living_corpus* knowledge) {
   if (takes_notes_) {
     into.notes = std::make_shared<const request_notes>(
         request_notes{category_of(row), row.hint, row.agent, row.upcoming});
@@ -69,6 +70,9 @@ void composer::compose(request& row, std::vector<seen_mark> seen, sim_time now, 
   }
   if (needs_.neighbours) {
     find_neighbours(row, *layout);
+  }
+  if (knowledge != nullptr && plan_.knowledge.protocol == knowledge_protocol::loose) {
+    add_older(row, *knowledge, *layout);
   }
   into.layout = std::move(layout);
   name_tokens(row, into);
@@ -145,13 +149,13 @@ void composer::restore_history(request& row) {
   }
 }
 
-void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
-                         chunk_place& place, prompt_layout& layout) const {
-  chunk_donor donor{.first_key = static_cast<std::uint32_t>(layout.donor_keys.size()),
-                    .stale = stale};
+void composer::add_donor(const segment& other, token_count tokens, std::uint64_t salt,
+                         chunk_donor donor, chunk_place& place, prompt_layout& layout) const {
+  donor.first_key = static_cast<std::uint32_t>(layout.donor_keys.size());
   append_chunk_keys(chunk_root(salt, other), tokens, plan_.keys.block_tokens, layout.donor_keys);
   donor.end_key = static_cast<std::uint32_t>(layout.donor_keys.size());
   place.donors.push_back(donor);
+  layout.names_donors = layout.names_donors || donor.named;
 }
 
 // A chunk whose document the cache takes to be as it was is looked up as it was: then it is stale,
@@ -162,11 +166,29 @@ void composer::check_versions(const request& row, sim_time now, prompt_layout& l
     if (piece.document == content_id{}) {
       continue;
     }
-    auto version = policy_->version_of({piece.document, piece.version, now});
+    auto version = policy_->version_of({piece.document, piece.version, now, piece.chunk});
     place.looked_up = version.has_value();
     if (version && *version != piece.version) {
       piece.version = *version;
-      add_donor(piece, place.end - place.begin, row.salt, true, place, layout);
+      add_donor(piece, place.end - place.begin, row.salt,
+                {.named = true, .stale = true, .goes_first = true}, place, layout);
+    }
+  }
+}
+
+// A cache that knows chunks by name takes what is there under it, of whatever version, where the
+// present one is not.
+void composer::add_older(const request& row, const living_corpus& knowledge,
+                         prompt_layout& layout) const {
+  for (chunk_place& place : layout.chunks) {
+    segment piece = row.segments[place.segment];
+    for (const older_chunk& older : knowledge.older_than(row.segments[place.segment])) {
+      if (place.donors.size() == donors_max) {
+        break;
+      }
+      piece.version = older.version;
+      add_donor(piece, older.tokens, row.salt, {.named = true, .stale = !older.same_text}, place,
+                layout);
     }
   }
 }
@@ -201,7 +223,7 @@ void composer::find_neighbours(const request& row, prompt_layout& layout) {
     });
     for (std::size_t i = 0; i < std::min(alike.size(), donors_max); ++i) {
       const segment& other = alike[i].text->piece;
-      add_donor(other, alike[i].text->tokens, row.salt, false, place, layout);
+      add_donor(other, alike[i].text->tokens, row.salt, {}, place, layout);
       place.donors.back().truth = texts_->judge(piece.content, other.content);
     }
   }

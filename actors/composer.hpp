@@ -24,7 +24,9 @@ class composer {
   prompt compose(request& row, std::vector<seen_mark> seen, sim_time now);
   /// The same of a request whose documents have been found meanwhile: fills in keys, layout and
   /// marks of a prompt that there is already.
-  void compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into);
+  /// Where the corpus changes, `knowledge` knows the chunks as they were.
+  void compose(request& row, std::vector<seen_mark> seen, sim_time now, prompt& into,
+               const living_corpus* knowledge = nullptr);
 
  private:
   void order_documents(request& row, std::vector<seen_mark>& seen);
@@ -33,8 +35,9 @@ class composer {
   void name_tokens(const request& row, prompt& into) const;
   void check_versions(const request& row, sim_time now, prompt_layout& layout);
   void find_neighbours(const request& row, prompt_layout& layout);
+  void add_older(const request& row, const living_corpus& knowledge, prompt_layout& layout) const;
   text_likeness likeness_of(content_id a, content_id b) const;
-  void add_donor(const segment& other, token_count tokens, std::uint64_t salt, bool stale,
+  void add_donor(const segment& other, token_count tokens, std::uint64_t salt, chunk_donor donor,
                  chunk_place& place, prompt_layout& layout) const;
 
   static constexpr std::size_t donors_max = 8;

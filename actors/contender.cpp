@@ -4,6 +4,7 @@
 
 #include "actors/context.hpp"
 #include "actors/executor.hpp"
+#include "actors/knowledge_base.hpp"
 #include "actors/messages.hpp"
 #include "actors/population.hpp"
 #include "actors/recorder.hpp"
@@ -45,6 +46,12 @@ void spawn_cast(caf::actor_system& system, contender_context& context,
   if (needs_of_routing(context.plan).matches && routers_may_be_stale(context.plan.routers)) {
     context.truth = std::make_unique<key_view>(static_cast<std::size_t>(context.plan.executors));
   }
+  const knowledge_plan& changing = context.plan.knowledge;
+  if (changing.plays()) {
+    context.knowledge =
+        std::make_unique<living_corpus>(changing.updates, changing.questions,
+                                        context.plan.retrieval.search->settings(), changing.rule);
+  }
   context.recorder = record(system, context);
   spawn_tiers(system, context);
   for (std::int64_t i = 0; i < context.plan.executors; ++i) {
@@ -54,6 +61,9 @@ void spawn_cast(caf::actor_system& system, contender_context& context,
     context.routers.push_back(system.spawn<router>(&context));
   }
   context.retriever = system.spawn<retriever>(&context);
+  if (context.plan.knowledge.plays()) {
+    context.knowledge_base = system.spawn<knowledge_base>(&context);
+  }
   context.population = system.spawn<population>(&context);
 }
 
@@ -126,7 +136,7 @@ void dismiss_cast(contender_context& context) {
     context.time.run([] { return false; });
   };
   dismiss(bookkeepers(context));
-  dismiss({context.population, context.retriever});
+  dismiss({context.population, context.retriever, context.knowledge_base});
   dismiss(context.routers);
   dismiss({context.recorder});
 }

@@ -26,6 +26,7 @@ struct contender_context {
 
   caf::actor population{};
   caf::actor retriever{};
+  caf::actor knowledge_base{};  ///< where the corpus changes
   std::vector<caf::actor> routers{};
   caf::actor recorder{};
   std::vector<caf::actor> executors{};
@@ -34,6 +35,8 @@ struct contender_context {
   /// What executors hold at this moment; kept only where a routing policy reads what they hold and
   /// routers may know less.
   std::unique_ptr<key_view> truth{};
+
+  std::unique_ptr<living_corpus> knowledge{};  ///< where the corpus changes
 
   composer composing{plan, workload.info.texts};  ///< of prompts, for all sessions
 

@@ -154,6 +154,11 @@ caf::behavior executor::make_behavior() {
         progress_load(what);
         check();
       },
+      [this](const invalidate_blocks& outdated) {
+        sample_until_now();
+        invalidate(outdated);
+        check();
+      },
       [this](poll_due) { reporter_.poll(); },
       [this](close_books) {
         sample_until_now();
@@ -401,6 +406,7 @@ executor_sample executor::sample(sim_time when) const {
   s.preemptions = batcher_.preemptions();
   s.evictions = kv_.evictions();
   s.peak_blocks = kv_.peak_blocks();
+  s.invalidated = invalidated_;
   return s;
 }
 

@@ -48,7 +48,7 @@ class executor final : public caf::event_based_actor {
   void decide(live_request& r);
   void decide_chunks(live_request& r);
   void begin_chunk_load(live_request& r, const kv_match& all,
-                        const std::vector<std::vector<std::uint32_t>>& wanted);
+                        const std::vector<std::vector<std::uint32_t>>& places);
   sim_time compute_time(const kv_match& found, token_count total);
   load_choice choose_blocks(const live_request& r, const std::vector<offer_blocks>& offers) const;
   void send_loads(live_request& r, std::vector<std::vector<std::uint32_t>>& wanted);
@@ -71,6 +71,7 @@ class executor final : public caf::event_based_actor {
   void end_handoff(live_request& r);
   void let_go_of_handed(const kv_received& received);
   void tell_tiers();
+  void invalidate(const invalidate_blocks& outdated);
   void plan_window();
   sim_time compute();
   void shorten_window();
@@ -117,6 +118,7 @@ class executor final : public caf::event_based_actor {
   std::int64_t arrived_ = 0;
   std::int64_t answered_ = 0;
   std::int64_t iterations_ = 0;
+  std::int64_t invalidated_ = 0;
 };
 
 }  // namespace refrain

@@ -11,15 +11,15 @@ namespace refrain {
 
 namespace {
 
-/// Calls use(place) for each block of the prompt's own that the match takes.
+/// Calls use(place, place in the query, whether it is here) for each block that the match takes.
 template <class Use>
-void for_each_block(const kv_match& found, Use&& use) {
-  for (std::int64_t i = 0; i < found.blocks; ++i) {
-    use(static_cast<std::uint32_t>(i));
+void for_each_block(const kv_manager& kv, const sequence& s, const kv_match& found, Use&& use) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(found.blocks); ++i) {
+    use(i, i, kv.is_visible(s, i));
   }
   for (const reused_span& span : found.spans) {
-    for (std::uint32_t i = span.first_block; i < span.end_block && span.donor_key < 0; ++i) {
-      use(i);
+    for (std::size_t i = span.first_block; i < span.end_block; ++i) {
+      use(i, s.place_in_query(span, i), kv.is_visible(s, span, i));
     }
   }
 }
@@ -35,7 +35,7 @@ sim_time executor::compute_time(const kv_match& found, token_count total) {
 
 void executor::decide_chunks(live_request& r) {
   const std::vector<offer_blocks>& offers = questions_.at(r.kv.id).offers;
-  std::vector<std::uint8_t> below(r.kv.keys.size());
+  std::vector<std::uint8_t> below(offers.front().held.size());
   for (std::size_t i = 0; i < below.size(); ++i) {
     for (std::size_t tier = 0; tier < offers.size() && below[i] == 0; ++tier) {
       below[i] = offers[tier].held[i] ? mark_of(context_.plan.tiers[tier].kind) : 0;
@@ -43,21 +43,26 @@ void executor::decide_chunks(live_request& r) {
   }
   kv_match here = kv_.match(r.kv, r.total());
   kv_match all = kv_.match_chunks(r.kv, r.total(), below);
-  load_choice choice{here, std::vector<std::uint8_t>(below.size()), {}};
+  load_choice choice{here, std::vector<std::uint8_t>(r.kv.keys.size()), {}};
   choice.wanted.resize(offers.size());
+  std::vector<std::vector<std::uint32_t>> places(offers.size());
   bool always = false;
   bool any = false;
-  for_each_block(all, [&](std::uint32_t i) {
-    for (std::size_t tier = 0; tier < offers.size() && !kv_.is_visible(r.kv, i); ++tier) {
-      if (offers[tier].held[i]) {
-        choice.wanted[tier].push_back(i);
-        choice.tier_of[i] = below[i];
+  for_each_block(kv_, r.kv, all, [&](std::size_t place, std::size_t asked, bool is_here) {
+    for (std::size_t tier = 0; tier < offers.size() && !is_here; ++tier) {
+      if (offers[tier].held[asked]) {
+        choice.wanted[tier].push_back(static_cast<std::uint32_t>(asked));
+        places[tier].push_back(static_cast<std::uint32_t>(place));
+        choice.tier_of[place] = below[asked];
         always = always || context_.plan.tiers[tier].loading == tier_load::always;
         any = true;
         break;
       }
     }
   });
+  for (std::vector<std::uint32_t>& wanted : choice.wanted) {
+    std::ranges::sort(wanted);  // those of donors come last
+  }
   bool loads = any && (always || r.load.wants_room ||
                        load_time(choice, offers, 0) + compute_time(all, r.total()) <
                            compute_time(here, r.total()));
@@ -72,7 +77,7 @@ void executor::decide_chunks(live_request& r) {
   }
   if (loads) {
     all.tokens = leading;
-    begin_chunk_load(r, all, choice.wanted);
+    begin_chunk_load(r, all, places);
     r.load.tier_of = std::move(choice.tier_of);
     r.load.declined.clear();
   } else {
@@ -82,8 +87,21 @@ void executor::decide_chunks(live_request& r) {
   send_loads(r, choice.wanted);
 }
 
+// Under the strict protocol what was retrieved before the update and is being computed or loaded
+// now serves those who wait for it and is not kept. Who waits may find less from now on, so a
+// window ends with the iteration that is under way.
+void executor::invalidate(const invalidate_blocks& outdated) {
+  bool strict = context_.plan.knowledge.protocol == knowledge_protocol::strict;
+  std::int64_t count = kv_.invalidate(*outdated.keys, strict);
+  invalidated_ += count;
+  publish();
+  if (count > 0 && planned_ > 0) {
+    shorten_window();
+  }
+}
+
 void executor::begin_chunk_load(live_request& r, const kv_match& all,
-                                const std::vector<std::vector<std::uint32_t>>& wanted) {
+                                const std::vector<std::vector<std::uint32_t>>& places) {
   kv_load& load = r.load;
   ++load.attempt;
   load.under_way = load.open = true;
@@ -93,7 +111,7 @@ void executor::begin_chunk_load(live_request& r, const kv_match& all,
   load.unheard = 0;
   load.from = token_count{0};
   load.to = all.tokens;
-  for (const std::vector<std::uint32_t>& blocks : wanted) {
+  for (const std::vector<std::uint32_t>& blocks : places) {
     load.unheard += blocks.empty() ? 0 : 1;
     load.transfers.push_back({blocks, {}});
     kv_.expect(r.kv, blocks);

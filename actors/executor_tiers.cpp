@@ -45,8 +45,13 @@ void executor::ask_tiers(live_request& r) {
   r.load.asked_in = formed_;
   r.load.asked_blocks = kv_.match(r.kv, r.total()).all_blocks();
   questions_[r.kv.id] = {std::vector<offer_blocks>(tiers_.size(), offer_blocks{}), tiers_.size()};
+  std::vector<block_key> keys = r.kv.keys;
+  if (r.kv.layout && r.kv.layout->names_donors) {
+    const std::vector<block_key>& donors = r.kv.layout->donor_keys;
+    keys.insert(keys.end(), donors.begin(), donors.end());
+  }
   for (const caf::actor& each : tiers_) {
-    send(each, query_blocks{r.kv.id, index_, r.kv.keys});
+    send(each, query_blocks{r.kv.id, index_, keys});
   }
 }
 

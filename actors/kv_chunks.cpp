@@ -30,7 +30,9 @@ bool kv_manager::is_exact_here(const sequence& s, std::size_t index) const {
 
 kv_match kv_manager::match_chunks(const sequence& s, token_count total,
                                   std::span<const std::uint8_t> below) const {
-  auto is_below = [&](std::size_t i) { return i < below.size() && below[i] != 0; };
+  auto is_below = [&](std::size_t i) {
+    return i < std::min(below.size(), s.keys.size()) && below[i] != 0;
+  };
   kv_match found;
   std::size_t index = 0;
   // A tier does not know behind what text it was computed, so a chunk from there is not exact, nor
@@ -86,7 +88,7 @@ std::optional<reused_span> kv_manager::best_span(const sequence& s, const chunk_
                                                  std::span<const std::uint8_t> below) const {
   std::optional<reused_span> best;
   for (const chunk_donor& donor : place.donors) {
-    if (donor.stale && !best) {
+    if (donor.goes_first && !best) {
       best = span_of(s, place, &donor, total, below);
     }
   }
@@ -94,7 +96,7 @@ std::optional<reused_span> kv_manager::best_span(const sequence& s, const chunk_
     best = span_of(s, place, nullptr, total, below);
   }
   for (const chunk_donor& donor : place.donors) {
-    if (!donor.stale && !best) {
+    if (!donor.goes_first && !best) {
       best = span_of(s, place, &donor, total, below);
     }
   }
@@ -109,7 +111,7 @@ std::optional<reused_span> kv_manager::span_of(const sequence& s, const chunk_pl
   reused_span span{.first_block = place.first_block, .begin = place.begin};
   std::size_t most = place.end_block - place.first_block;
   if (donor != nullptr) {
-    span.label = reuse_label::approximate;
+    span.label = donor->named && !donor->stale ? reuse_label::blended : reuse_label::approximate;
     span.stale = donor->stale;
     span.truth = donor->truth;
     span.donor_key = static_cast<std::int32_t>(donor->first_key);
@@ -117,7 +119,9 @@ std::optional<reused_span> kv_manager::span_of(const sequence& s, const chunk_pl
   }
   std::size_t end = place.first_block;
   while (end < place.first_block + most) {
-    bool is_below = donor == nullptr && end < below.size() && below[end] != 0;
+    std::size_t place_below = s.place_in_query(span, end);
+    bool is_below =
+        (donor == nullptr || donor->named) && place_below < below.size() && below[place_below] != 0;
     if (!is_below && visible(key_in(s, span, end)) == no_slot) {
       break;
     }
@@ -226,7 +230,7 @@ void kv_manager::fill_loaded(sequence& s, token_count leading) {
     slot_id slot = s.blocks[i].slot;
     if (slot != no_slot && content_[slot] == content::loading) {
       content_[slot] = content::filled;
-      if (settings_.tell_filled) {
+      if (settings_.tell_filled && !outdated_[slot]) {
         news_.filled.push_back(chained(s, i));
       }
     }

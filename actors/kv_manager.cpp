@@ -16,6 +16,7 @@ kv_manager::kv_manager(const kv_settings& settings, eviction& policy, reuse& sha
       pool_{settings.blocks},
       block_of_(settings.slots, no_block),
       content_(settings.slots, content::computing),
+      outdated_(settings.slots),
       context_(settings.chunks ? settings.slots : 0) {}
 
 std::int64_t kv_manager::needed(const sequence& s, const kv_match& found, token_count upto) const {
@@ -135,7 +136,8 @@ void kv_manager::append(sequence& s) {
   std::size_t index = s.blocks.size();
   if (findable(s, index)) {
     slot_id slot = cache_.find(key_at(s, index));
-    if (slot != no_slot && content_[slot] == content::filled && is_taken(s, index)) {
+    if (slot != no_slot && content_[slot] == content::filled && !outdated_[slot] &&
+        is_taken(s, index)) {
       s.blocks.push_back(use_found(s, index, slot));
       return;
     }
@@ -159,9 +161,11 @@ slot_id kv_manager::insert(const entry_view& entry, const sequence& s, std::size
   if (slot >= block_of_.size()) {
     block_of_.resize(slot + 1 + slot / 2, no_block);
     content_.resize(block_of_.size(), content::computing);
+    outdated_.resize(block_of_.size());
     context_.resize(settings_.chunks ? block_of_.size() : 0);
   }
   content_[slot] = content::computing;
+  outdated_[slot] = false;
   if (settings_.chunks) {
     const chunk_place* chunk = s.layout ? s.layout->chunk_at(index) : nullptr;
     context_[slot] = chunk != nullptr && index < s.exact ? chunk->context : 0;
@@ -228,6 +232,42 @@ void kv_manager::release(slot_id slot) {
       pool_.put_back(block_of_[slot]);
       block_of_[slot] = no_block;
     }
+    if (outdated_[slot]) {
+      remove_outdated(slot);
+    }
+  }
+}
+
+// Tail first, so that no block loses the one before it.
+std::int64_t kv_manager::invalidate(std::span<const block_key> keys, bool unfinished_too) {
+  std::int64_t count = 0;
+  for (std::size_t i = keys.size(); i-- > 0;) {
+    block_key key = keys[i];
+    slot_id slot = cache_.find(key);
+    bool spared = slot == no_slot || outdated_[slot] ||
+                  (content_[slot] != content::filled && !unfinished_too);
+    if (spared) {
+      continue;
+    }
+    ++count;
+    if (cache_.pins_of(slot) == 0) {
+      remove_outdated(slot);
+    } else {
+      outdated_[slot] = true;
+    }
+    if (settings_.tell_filled && content_[slot] == content::filled) {
+      news_.withdrawn.push_back(key);
+    }
+  }
+  return count;
+}
+
+// Nobody uses it any more, so its memory is free.
+void kv_manager::remove_outdated(slot_id slot) {
+  cache_.remove(slot);
+  if (block_of_[slot] != no_block) {
+    pool_.put_back(block_of_[slot]);
+    block_of_[slot] = no_block;
   }
 }
 
@@ -276,7 +316,7 @@ void kv_manager::fill(sequence& s, token_count upto) {
     if (slot_id slot = s.blocks[s.filled].slot;
         slot != no_slot && content_[slot] != content::filled) {
       content_[slot] = content::filled;
-      if (settings_.tell_filled) {
+      if (settings_.tell_filled && !outdated_[slot]) {
         news_.filled.push_back(chained(s, s.filled));
       }
     }
@@ -329,7 +369,7 @@ void kv_manager::let_go_of(sequence& s, std::size_t index, bool preempted) {
 void kv_manager::withdraw(held_block& held) {
   bool last = cache_.unpin(held.slot);
   REFRAIN_ASSERT(last);
-  if (settings_.tell_filled && content_[held.slot] == content::filled) {
+  if (settings_.tell_filled && content_[held.slot] == content::filled && !outdated_[held.slot]) {
     news_.withdrawn.push_back(cache_.key_of(held.slot));
   }
   cache_.remove(held.slot);

@@ -101,6 +101,14 @@ struct sequence {
   std::vector<block_id> left;  ///< private blocks before the preemption, by index; no_block else
   token_count left_tokens;     ///< tokens that had KV then
   std::shared_ptr<const request_notes> notes;  ///< where the eviction policy asks for them
+
+  /// Where a span's block stands among the keys that tiers are asked for: those of the prompt, then
+  /// those of donors.
+  std::size_t place_in_query(const reused_span& span, std::size_t index) const {
+    return span.donor_key < 0
+               ? index
+               : keys.size() + static_cast<std::size_t>(span.donor_key) + index - span.first_block;
+  }
 };
 
 /// What a request finds when it wants to enter the batch.
@@ -176,6 +184,10 @@ class kv_manager {
     return s.blocks.empty() ? token_count{} : full_end_of(s, s.blocks.size() - 1);
   }
 
+  /// Whether a block of a span is findable now.
+  bool is_visible(const sequence& s, const reused_span& span, std::size_t index) const {
+    return visible(key_in(s, span, index)) != no_slot;
+  }
   /// Whether the block at this place of the request's chain is findable now.
   bool is_visible(const sequence& s, std::size_t index) const {
     return visible_slot(s, index) != no_slot;
@@ -189,6 +201,10 @@ class kv_manager {
     return s.layout ? s.layout->end_of(index)
                     : token_count{(static_cast<std::int64_t>(index) + 1) * settings_.block_tokens};
   }
+  /// These blocks are outdated: nobody finds them from now on. Those that are in use stay with
+  /// their users; those that are still being computed or loaded are left alone unless
+  /// `unfinished_too`. Returns how many there were.
+  std::int64_t invalidate(std::span<const block_key> keys, bool unfinished_too);
   /// What happened since this was last read; the caller empties it.
   kv_news& news() { return news_; }
 
@@ -236,7 +252,8 @@ class kv_manager {
   }
   slot_id visible(block_key key) const {
     slot_id slot = cache_.find(key);
-    return slot != no_slot && content_[slot] == content::filled ? slot : no_slot;
+    return slot != no_slot && content_[slot] == content::filled && !outdated_[slot] ? slot
+                                                                                    : no_slot;
   }
   std::size_t parent_of(const sequence& s, std::size_t index) const;
   chained_key chained(const sequence& s, std::size_t index) const;
@@ -274,6 +291,7 @@ class kv_manager {
   block_id take();
   block_id evict();
   void withdraw(held_block& held);
+  void remove_outdated(slot_id slot);
   void let_go(sequence& s, bool preempted);
   void let_go_of(sequence& s, std::size_t index, bool preempted);
   void note_peak();
@@ -287,6 +305,7 @@ class kv_manager {
   std::vector<block_id> block_of_;  // by slot; no_block where a cached block takes no room
   enum class content : std::uint8_t { computing, loading, filled };
   std::vector<content> content_;        // by slot
+  std::vector<char> outdated_;          // by slot: invalidated while in use
   std::vector<std::uint64_t> context_;  // by slot, with chunks: behind what it was computed; 0: no
                                         // one text
   absl::flat_hash_map<block_key, std::uint32_t, key_hash> wanted_;

@@ -26,7 +26,7 @@ slot_id kv_manager::visible_slot(const sequence& s, std::size_t index) const {
     return no_slot;
   }
   slot_id slot = cache_.find(s.keys[index]);
-  return slot != no_slot && content_[slot] == content::filled ? slot : no_slot;
+  return slot != no_slot && content_[slot] == content::filled && !outdated_[slot] ? slot : no_slot;
 }
 
 block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
@@ -46,7 +46,7 @@ block_state kv_manager::state_of(const sequence& s, std::size_t index) const {
     bool is_pending = slot != no_slot && content_[slot] != content::filled;
     return is_pending ? block_state::pending : block_state::unshared;
   }
-  if (slot == no_slot) {
+  if (slot == no_slot || outdated_[slot]) {
     return block_state::absent;
   }
   return content_[slot] == content::filled ? block_state::findable : block_state::pending;

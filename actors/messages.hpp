@@ -15,6 +15,7 @@
 #include "actors/lost_tokens.hpp"
 #include "actors/transfer_link.hpp"
 #include "gpu/recorded_engine.hpp"
+#include "traces/corpus/living_corpus.hpp"
 #include "traces/request.hpp"
 
 namespace refrain {
@@ -175,6 +176,7 @@ struct executor_sample {
   std::int64_t preemptions = 0;    ///< since the start
   std::int64_t evictions = 0;      ///< since the start
   std::int64_t peak_blocks = 0;    ///< most blocks used and cached so far
+  std::int64_t invalidated = 0;    ///< blocks found outdated since the start
 };
 
 /// executor to recorder: an iteration that was timed.
@@ -248,10 +250,24 @@ struct tier_summary {
   std::uint32_t instance = 0;
   std::int64_t held_blocks = 0;
   std::int64_t peak_blocks = 0;
-  std::int64_t stored_blocks = 0;   ///< written in all
-  std::int64_t loaded_blocks = 0;   ///< read in all
-  std::int64_t evicted_blocks = 0;  ///< given way in all
-  std::int64_t dropped_blocks = 0;  ///< not stored: staging full, everything pinned, or refused
+  std::int64_t stored_blocks = 0;       ///< written in all
+  std::int64_t loaded_blocks = 0;       ///< read in all
+  std::int64_t evicted_blocks = 0;      ///< given way in all
+  std::int64_t invalidated_blocks = 0;  ///< found outdated in all
+  std::int64_t dropped_blocks = 0;      ///< not stored: staging full, everything pinned, or refused
+};
+
+/// knowledge base to itself: an update of the corpus is due.
+struct update_due {};
+
+/// knowledge base to recorder: what an update changed.
+struct corpus_changed {
+  corpus_change what;
+};
+
+/// knowledge base to executors and tiers: the KV under these keys is outdated.
+struct invalidate_blocks {
+  std::shared_ptr<const std::vector<block_key>> keys;
 };
 
 /// main program to every long-lived actor once nothing is left to happen: hand in what is still
@@ -279,6 +295,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::executor_sample)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::iteration_timed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::close_books)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::update_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::corpus_changed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::invalidate_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::query_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::offer_blocks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::load_blocks)

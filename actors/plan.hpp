@@ -19,6 +19,7 @@
 #include "policies/parameters.hpp"
 #include "policies/recompute.hpp"
 #include "traces/corpus/corpus_search.hpp"
+#include "traces/corpus/living_corpus.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -99,7 +100,8 @@ struct disaggregation_plan {
 struct retrieval_plan {
   sim_time latency{0};    ///< stated: of every search
   bool measured = false;  ///< searches are timed on this machine, and `latency` comes on top
-  std::shared_ptr<const corpus_search> search{};  ///< null: prompts hold their documents already
+  /// Null: prompts hold their documents already. Of a corpus that changes, as it is at time 0.
+  std::shared_ptr<const corpus_search> search{};
   std::size_t number = 0;  ///< of this search among the run's different ones, from 1
 };
 
@@ -122,6 +124,24 @@ struct sample_plan {
   bool holds(session_id session) const {
     return weights != nullptr && std::ranges::binary_search(sessions, session);
   }
+};
+
+/// How caches keep up with a corpus that changes.
+enum class knowledge_protocol : std::uint8_t {
+  strict,  ///< KV is looked up by the version that was retrieved; what is outdated while it is
+           ///< computed or moved is not kept
+  loose    ///< by name: whatever version is there is taken until the news of its end have come
+};
+
+/// The updates of the corpus and what becomes of the KV of older chunks.
+struct knowledge_plan {
+  update_stream updates{};  ///< without a history nothing changes
+  std::shared_ptr<const corpus> questions{};
+  survival rule = survival::chunk;
+  knowledge_protocol protocol = knowledge_protocol::strict;
+  sim_time delay{0};  ///< from an update until executors and tiers hear of it
+
+  bool plays() const { return updates.history != nullptr; }
 };
 
 /// One contender: hardware, memory and policies.
@@ -159,6 +179,7 @@ struct contender_plan {
   retrieval_plan retrieval;
   execution_plan execution;
   sample_plan sample;
+  knowledge_plan knowledge;
   bool fast_forward = true;  ///< advance identical iterations together; same results either way
   sim_time sample_every{10'000'000'000};  ///< between two rows of an executor's time series
 

@@ -12,9 +12,11 @@ recorder::recorder(caf::actor_config& config, contender_context* context, conten
       context_{*context},
       results_{results},
       columns_{context->workload.info.has_measured, context->plan.retrieval.search != nullptr,
-               context->workload.count_seen, context->workload.info.has_truth},
+               context->workload.count_seen, context->workload.info.has_truth,
+               context->plan.knowledge.plays()},
       requests_{results_.open("requests", requests_table(columns_))},
       executors_{results_.open("executors", executors_table())},
+      updates_{updates_table()},
       last_(static_cast<std::size_t>(context->plan.executors)) {
   if (context->plan.execution.weights != nullptr || context->plan.execution.recorded != nullptr) {
     iterations_ = results_.open("iterations", iterations_table());
@@ -28,6 +30,9 @@ caf::behavior recorder::make_behavior() {
       [this](const executor_sample& row) { record(row); },
       [this](const iteration_timed& row) { record(row); },
       [this](const tier_summary& row) { tiers_.push_back(row); },
+      [this](const corpus_changed& row) {
+        add_update(updates_, row.what, context_.plan.knowledge.updates);
+      },
       [this](close_books) { close(); },
   };
 }
@@ -70,6 +75,9 @@ void recorder::close() {
   if (context_.plan.sample.weights != nullptr) {
     results_.write("measured", context_.sample.measure(context_.control.stop));
     add("sample_left_out", "requests", context_.sample.left_out());
+  }
+  if (context_.plan.knowledge.plays()) {
+    results_.write("updates", updates_);
   }
   results_.write("tiers", tiers_table(context_.plan, last_, tiers_));
   results_.write("totals", totals);

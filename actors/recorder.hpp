@@ -32,6 +32,7 @@ class recorder final : public caf::event_based_actor {
   part_stream requests_;
   part_stream executors_;
   std::optional<part_stream> iterations_;  // where they are timed
+  table updates_;                          // where the corpus changes
   std::vector<executor_sample> last_;      // by executor
   std::vector<tier_summary> tiers_;        // in order of tier and instance
 };

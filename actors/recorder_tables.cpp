@@ -171,6 +171,12 @@ const integer_of<request_over> judged_integers[] = {
      [](const request_over& r) { return taken(r, stand_in::other); }},
 };
 
+const integer_of<request_over> updated_integers[] = {
+    {"stale_answers", "requests",
+     "1: it took KV of a chunk that was outdated when it was retrieved",
+     [](const request_over& r) -> std::int64_t { return r.result.stale_tokens > 0 ? 1 : 0; }},
+};
+
 const real_of<request_over> request_reals[] = {
     {"arrival_s", "s", "when the session sent it",
      [](const request_over& r) { return to_seconds(r.sent); }},
@@ -280,6 +286,9 @@ table requests_table(const request_columns& more) {
   if (more.judged) {
     declare_integers(t, judged_integers);
   }
+  if (more.updated) {
+    declare_integers(t, updated_integers);
+  }
   return t;
 }
 
@@ -301,6 +310,9 @@ void add_request(table& rows, const request_over& row, const request_columns& mo
   }
   if (more.judged) {
     add_integers(rows, at, judged_integers, row);
+  }
+  if (more.updated) {
+    add_integers(rows, at, updated_integers, row);
   }
 }
 
@@ -328,6 +340,34 @@ void add_iteration(table& rows, const iteration_timed& row) {
   add_integers(rows, at, iteration_integers, row);
 }
 
+table updates_table() {
+  return {{real_column("time_s", "s", "virtual time of the update"),
+           integer_column("revision", "1", "of the stream, from 0"),
+           text_column("op", "A added, M changed, D removed"), text_column("document", "its path"),
+           integer_column("bytes", "bytes", "of the new text"),
+           integer_column("surviving_bytes", "bytes",
+                          "of these, in chunks whose KV is as good as before"),
+           integer_column("chunks", "1", "of the new text"),
+           integer_column("surviving_chunks", "1", "of these, likewise"),
+           integer_column("outdated_chunks", "1", "chunks that are no more")}};
+}
+
+void add_update(table& rows, const corpus_change& change, const update_stream& updates) {
+  constexpr std::string_view ops = "AMD";
+  rows.at("time_s").reals().push_back(to_seconds(change.when));
+  rows.at("op").texts().emplace_back(1, ops[static_cast<std::size_t>(change.op)]);
+  rows.at("document").texts().push_back(updates.history->documents[change.document]);
+  auto add = [&rows](const char* name, std::uint64_t value) {
+    rows.at(name).integers().push_back(static_cast<std::int64_t>(value));
+  };
+  add("revision", change.event);
+  add("bytes", change.bytes);
+  add("surviving_bytes", change.surviving_bytes);
+  add("chunks", change.chunks);
+  add("surviving_chunks", change.surviving_chunks);
+  add("outdated_chunks", change.outdated.size());
+}
+
 table tiers_table(const contender_plan& plan, const std::vector<executor_sample>& last,
                   const std::vector<tier_summary>& below) {
   table t{{text_column("tier", "which memory"),
@@ -338,6 +378,7 @@ table tiers_table(const contender_plan& plan, const std::vector<executor_sample>
            integer_column("stored_blocks", "blocks", "written in all; of gpu memory, 0"),
            integer_column("loaded_blocks", "blocks", "read towards the GPU in all"),
            integer_column("evicted_blocks", "blocks", "evicted in all"),
+           integer_column("invalidated_blocks", "blocks", "found outdated in all"),
            integer_column("dropped_blocks", "blocks", "not stored: no staging, no room, refused"),
            integer_column("block_bytes", "bytes", "size of a block, all ranks together")}};
   auto add = [&](const std::string& name, std::initializer_list<std::int64_t> values) {
@@ -349,13 +390,13 @@ table tiers_table(const contender_plan& plan, const std::vector<executor_sample>
   };
   for (const executor_sample& s : last) {
     add("gpu", {s.executor, plan.blocks, s.peak_blocks, s.used_blocks + s.cached_blocks, 0, 0,
-                s.evictions, 0, plan.block_bytes()});
+                s.evictions, s.invalidated, 0, plan.block_bytes()});
   }
   for (const tier_summary& s : below) {
     const tier_plan& tier = plan.tiers[s.tier];
-    add(tier.name,
-        {s.instance, tier.capacity / plan.block_bytes(), s.peak_blocks, s.held_blocks,
-         s.stored_blocks, s.loaded_blocks, s.evicted_blocks, s.dropped_blocks, plan.block_bytes()});
+    add(tier.name, {s.instance, tier.capacity / plan.block_bytes(), s.peak_blocks, s.held_blocks,
+                    s.stored_blocks, s.loaded_blocks, s.evicted_blocks, s.invalidated_blocks,
+                    s.dropped_blocks, plan.block_bytes()});
   }
   return t;
 }

@@ -16,6 +16,7 @@ struct request_columns {
   bool searched = false;  ///< what was retrieved
   bool seen = false;      ///< what an endless cache of chunks would have seen
   bool judged = false;    ///< whether text that stood in for other text was right
+  bool updated = false;   ///< whether it used what was outdated
 };
 
 /// The empty `requests` table.
@@ -32,6 +33,10 @@ void add_sample(table& rows, const executor_sample& row);
 table iterations_table();
 /// Adds one to it.
 void add_iteration(table& rows, const iteration_timed& row);
+/// The empty `updates` table: what became of a corpus that changed.
+table updates_table();
+/// Adds an update to it.
+void add_update(table& rows, const corpus_change& change, const update_stream& updates);
 
 /// What each executor's GPU memory did in all, from its last sample, and each instance of a tier
 /// below.

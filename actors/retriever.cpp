@@ -35,11 +35,16 @@ void retriever::search(prompt& what, search_result& found) const {
     return;
   }
   std::size_t place = place_of_question(what.segments);
+  living_corpus* changing = context_.knowledge.get();
+  if (changing != nullptr) {
+    changing->advance(context_.time.now());
+  }
   auto text = place < what.segments.size() ? plan.search->question(what.segments[place].content)
                                            : std::nullopt;
   if (text) {
     auto begin = std::chrono::steady_clock::now();
-    std::vector<segment> documents = plan.search->documents_for(*text);
+    std::vector<segment> documents =
+        changing != nullptr ? changing->documents_for(*text) : plan.search->documents_for(*text);
     if (plan.measured) {
       found.took += std::chrono::steady_clock::now() - begin;
     }
@@ -55,7 +60,7 @@ void retriever::search(prompt& what, search_result& found) const {
   whole.segments = std::move(what.segments);
   whole.answer = what.answer;
   whole.salt = what.salt;
-  context_.composing.compose(whole, {}, context_.time.now(), what);
+  context_.composing.compose(whole, {}, context_.time.now(), what, changing);
   what.segments = std::move(whole.segments);
 }
 

@@ -42,6 +42,7 @@ tier::tier(caf::actor_config& config, contender_context* context, std::uint32_t 
                            gate_needs_)},
       cache_{*policy_, capacity_blocks_, slots_of(context->plan, plan())},
       written_(slots_of(context->plan, plan())),
+      outdated_(slots_of(context->plan, plan())),
       parents_(slots_of(context->plan, plan())),
       seen_(slots_of(context->plan, plan())) {
   if (gate_) {
@@ -79,6 +80,10 @@ caf::behavior tier::make_behavior() {
         end_store(ended);
         check();
       },
+      [this](const invalidate_blocks& outdated) {
+        invalidate(outdated);
+        check();
+      },
       [this](close_books) {
         totals_.held_blocks = cache_.resident();
         send(context_.recorder, totals_);
@@ -93,7 +98,7 @@ void tier::answer_query(query_blocks& query) {
                      link(loads_, query.executor)};
   for (std::size_t i = 0; i < query.keys.size(); ++i) {
     slot_id slot = cache_.find(query.keys[i]);
-    bool there = slot != no_slot && written_[slot];
+    bool there = slot != no_slot && written_[slot] && !outdated_[slot];
     offered.push_back(there ? slot : no_slot);
     offer.held[i] = there;
     if (there) {
@@ -134,7 +139,7 @@ void tier::end_load(const load_done& ended) {
 
 void tier::unpin_from_tail(const std::vector<slot_id>& chain) {
   for (std::size_t i = chain.size(); i-- > 0;) {
-    cache_.unpin(chain[i]);
+    unpin(chain[i]);
   }
 }
 
@@ -222,7 +227,7 @@ slot_id tier::store_one(const chained_key& block) {
     return no_slot;
   }
   slot_id slot = cache_.insert(entry);
-  written_[slot] = false;
+  written_[slot] = outdated_[slot] = false;
   parents_[slot] = block.parent;
   cache_.pin(slot);
   ++in_flight_;
@@ -282,12 +287,35 @@ void tier::end_store(const store_done& ended) {
     if (!goes_on) {
       before.push_back(pin_ancestors(block));
     }
-    cache_.unpin(slot);
+    unpin(slot);
   }
   for (const std::vector<slot_id>& chain : before) {
     unpin_from_tail(chain);
   }
   staged_[ended.writer] -= bytes(ended.slots.size());
+}
+
+// Under the strict protocol what is on its way in is not kept either.
+void tier::invalidate(const invalidate_blocks& outdated) {
+  bool strict = context_.plan.knowledge.protocol == knowledge_protocol::strict;
+  for (block_key key : *outdated.keys) {
+    slot_id slot = cache_.find(key);
+    if (slot == no_slot || outdated_[slot] || !(written_[slot] || strict)) {
+      continue;
+    }
+    ++totals_.invalidated_blocks;
+    if (cache_.pins_of(slot) == 0) {
+      cache_.remove(slot);
+    } else {
+      outdated_[slot] = true;
+    }
+  }
+}
+
+void tier::unpin(slot_id slot) {
+  if (cache_.unpin(slot) && outdated_[slot]) {
+    cache_.remove(slot);
+  }
 }
 
 void tier::pass_down() {

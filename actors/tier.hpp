@@ -39,6 +39,8 @@ class tier final : public caf::event_based_actor {
   bool may_enter(const entry_view& entry);
   bool make_room();
   void end_store(const store_done& ended);
+  void invalidate(const invalidate_blocks& outdated);
+  void unpin(slot_id slot);
   void pass_down();
   void check() const;
 
@@ -61,6 +63,7 @@ class tier final : public caf::event_based_actor {
   std::unique_ptr<admission> gate_;  // null: everything may enter
   cache<eviction> cache_;
   std::vector<char> written_;        // by slot: visible
+  std::vector<char> outdated_;       // by slot: invalidated while in use
   std::vector<block_key> parents_;   // by slot: the block before it in its chain, or itself
   std::vector<std::uint64_t> seen_;  // by slot: the last walk up a chain that came by
   std::uint64_t walk_ = 0;

@@ -310,6 +310,29 @@ void print_reuses(std::string& out, std::span<const contender_summary> contender
       count_text(first.at("negations").value));
 }
 
+/// What edits of the corpus left as it was, and answers that used what they did not; nothing where
+/// the corpus does not change.
+void print_updates(std::string& out, std::span<const contender_summary> contenders) {
+  auto has = [](const contender_summary& s) {
+    return std::ranges::find(s.metrics, "surviving_bytes", &metric::name) != s.metrics.end();
+  };
+  if (!std::ranges::all_of(contenders, has)) {
+    return;
+  }
+  grid rows{{"edits of the corpus", "edits", "edited bytes", "surviving", "of all",
+             "of an edit p50", "stale answers", "stale tokens"}};
+  for (const contender_summary& s : contenders) {
+    double edited = s.at("edited_bytes").value;
+    double surviving = s.at("surviving_bytes").value;
+    rows.push_back(
+        {s.name, count_text(s.at("edits").value), count_text(edited), count_text(surviving),
+         percent_text(surviving / edited), percent_text(s.at("surviving_share").distribution->p50),
+         count_text(s.at("stale_answers").value), count_text(s.at("stale_tokens").value)});
+  }
+  out += "\n";
+  print_grid(out, rows);
+}
+
 void print_measured(std::string& out, std::span<const contender_summary> contenders) {
   grid rows{{"simulated against measured", "metric", "simulated", "measured", "mean differs",
              "mean |error|", "requests"}};
@@ -364,6 +387,7 @@ void print_summary(std::string& out, std::span<const contender_summary> contende
     print_seen(out, contenders);
     print_labels(out, contenders);
     print_reuses(out, contenders);
+    print_updates(out, contenders);
     print_routing(out, contenders);
     print_measured(out, contenders);
     print_sample(out, contenders);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<std::string_view, 57> columns_read = {"status",
+constexpr std::array<std::string_view, 58> columns_read = {"status",
                                                            "ttft_s",
                                                            "tpot_s",
                                                            "e2e_s",
@@ -72,7 +72,8 @@ constexpr std::array<std::string_view, 57> columns_read = {"status",
                                                            "wrong_reuses",
                                                            "wrong_reuses_number",
                                                            "wrong_reuses_negation",
-                                                           "wrong_reuses_other"};
+                                                           "wrong_reuses_other",
+                                                           "stale_answers"};
 
 /// Why tokens were computed: the columns of the causes.
 constexpr std::string_view lost_prefix = "lost_tokens_";
@@ -111,7 +112,33 @@ metric total_metric(std::string name, std::string unit, const table* totals) {
   return {std::move(name), std::move(unit), nan, std::nullopt, std::nullopt};
 }
 
-std::vector<metric> metrics_of(request_totals& served, const table* totals) {
+/// What became of a corpus that changed: edits are updates of documents that were there before and
+/// are there afterwards.
+void add_update_metrics(const table& updates, std::vector<metric>& metrics) {
+  std::int64_t edits = 0;
+  std::int64_t edited = 0;
+  std::int64_t surviving = 0;
+  distribution_builder shares;
+  const auto& bytes = updates.at("bytes").integers();
+  const auto& kept = updates.at("surviving_bytes").integers();
+  for (std::size_t i = 0; i < updates.rows(); ++i) {
+    if (updates.at("op").texts()[i] == "M") {
+      ++edits;
+      edited += bytes[i];
+      surviving += kept[i];
+      shares.add(bytes[i] == 0 ? 1 : static_cast<double>(kept[i]) / static_cast<double>(bytes[i]));
+    }
+  }
+  auto updates_made = static_cast<std::int64_t>(updates.rows());
+  metrics.push_back(count_metric("updates", "1", updates_made));
+  metrics.push_back(count_metric("edits", "1", edits));
+  metrics.push_back(count_metric("edited_bytes", "bytes", edited));
+  metrics.push_back(count_metric("surviving_bytes", "bytes", surviving));
+  distribution share = shares.finish();
+  metrics.push_back({"surviving_share", "1", share.mean, std::nullopt, share});
+}
+
+std::vector<metric> metrics_of(request_totals& served, const table* totals, const table* updates) {
   std::vector<metric> m;
   m.push_back(spread_metric("ttft_s", served.ttft()));
   m.push_back(spread_metric("tpot_s", served.tpot()));
@@ -164,6 +191,12 @@ std::vector<metric> metrics_of(request_totals& served, const table* totals) {
     m.push_back(ratio_metric("retrieval_s", "s",
                              1e-9 * static_cast<double>(served.sum("retrieval_ns")),
                              static_cast<double>(served.done())));
+  }
+  if (served.has("stale_answers")) {
+    sum("stale_answers", "requests");
+  }
+  if (updates != nullptr) {
+    add_update_metrics(*updates, m);
   }
   return m;
 }
@@ -218,7 +251,7 @@ table totals_table() {
 contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
   request_totals served;
   served.add(requests);
-  return {std::move(name), metrics_of(served, totals), served.measured(), std::nullopt};
+  return {std::move(name), metrics_of(served, totals, nullptr), served.measured(), std::nullopt};
 }
 
 std::vector<contender_summary> summarise_run(const results_reader& results) {
@@ -233,9 +266,14 @@ std::vector<contender_summary> summarise_run(const results_reader& results) {
     if (results.has(i, "totals")) {
       totals = results.read(i, "totals");
     }
-    summaries.push_back({results.run().contenders[i].name,
-                         metrics_of(served, totals ? &*totals : nullptr), served.measured(),
-                         summarise_sample(results, i)});
+    std::optional<table> updates;
+    if (results.has(i, "updates")) {
+      updates = results.read(i, "updates");
+    }
+    summaries.push_back(
+        {results.run().contenders[i].name,
+         metrics_of(served, totals ? &*totals : nullptr, updates ? &*updates : nullptr),
+         served.measured(), summarise_sample(results, i)});
   }
   return summaries;
 }

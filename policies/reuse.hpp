@@ -50,11 +50,12 @@ struct chunk_choice {
   blend_placement placement = blend_placement::deviation;
 };
 
-/// A document whose cached KV may be of another version than the prompt's.
+/// A chunk of a document whose cached KV may be of another version than the prompt's.
 struct version_query {
   content_id document;
   std::uint32_t current = 0;  ///< that the prompt quotes
   sim_time now{0};
+  std::uint32_t chunk = 0;  ///< of the document
 };
 
 /// What a request would reuse in all.

@@ -8,6 +8,7 @@
 
 #include "scenarios/commands.hpp"
 #include "scenarios/corpus_options.hpp"
+#include "scenarios/revision_report.hpp"
 #include "traces/corpus/retrieval_quality.hpp"
 #include "traces/corpus/text.hpp"
 #include "traces/corpus/variants.hpp"
@@ -243,6 +244,11 @@ void build(const arguments& given, const std::string& from) {
   }
 }
 
+void describe_history(const arguments& given, const std::string& from) {
+  json document = revision_document(from, chunk_span_of(given));
+  given.has("json") ? print_json(document) : print_revisions(document);
+}
+
 void print_formats() {
   std::cout << "\nformats\n";
   for (const auto& [name, format] : corpus_formats()) {
@@ -254,11 +260,13 @@ void print_formats() {
 
 void corpus_command(const std::vector<std::string>& words) {
   arguments given{
-      "corpus", "corpus build|check|search|chunks|variants FORMAT:PATH [QUESTION] [...]",
-      "build writes a corpus file (-o FILE), check measures how well and how fast it "
-      "is searched, search\nasks one question, chunks prints every chunk as a JSON line, variants "
-      "every text that a workload of that\nformat asks."};
-  given.word("ACTION", "build, check, search, chunks or variants");
+      "corpus", "corpus build|check|search|chunks|variants|history FORMAT:PATH [QUESTION] [...]",
+      "build writes a corpus file (-o FILE), check measures how well and how fast it is searched, "
+      "search\nasks one question, chunks prints every chunk as a JSON line, variants every text "
+      "that "
+      "a workload of that\nformat asks, history says what edits leave of documents and chunks "
+      "(revisions:PATH)."};
+  given.word("ACTION", "build, check, search, chunks, variants or history");
   given.word("FORMAT:PATH", "the corpus");
   given.word("QUESTION", "what to search for");
   given.option("output,o", "FILE", "build: the file to write, which must be new");
@@ -269,7 +277,8 @@ void corpus_command(const std::vector<std::string>& words) {
     return;
   }
   std::string action = given.required("ACTION");
-  constexpr std::string_view actions[] = {"build", "check", "search", "chunks", "variants"};
+  constexpr std::string_view actions[] = {"build",  "check",    "search",
+                                          "chunks", "variants", "history"};
   if (std::ranges::find(actions, action) == std::end(actions)) {
     throw usage_error{"corpus: " + unknown_name("action", action, actions)};
   }
@@ -280,6 +289,10 @@ void corpus_command(const std::vector<std::string>& words) {
   }
   if (action == "variants") {
     print_variants(given, from);
+    return;
+  }
+  if (action == "history") {
+    describe_history(given, from);
     return;
   }
   corpus_options options = read_corpus_options(given, from);

@@ -100,6 +100,10 @@ void add_corpus_options(arguments& given) {
   given.flag("json", "print one JSON document");
 }
 
+token_count chunk_span_of(const arguments& given) {
+  return token_count{static_cast<std::int64_t>(number(given, "span", 1, span_tokens_max, 384))};
+}
+
 corpus read_named_corpus(const std::string& text) {
   std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
@@ -112,8 +116,7 @@ corpus_options read_corpus_options(const arguments& given, const std::string& te
   corpus_options options;
   options.chunks.rule = static_cast<chunk_rule>(
       place_of(given.one("chunking", "fixed"), chunk_rule_names, "--chunking"));
-  options.chunks.span_tokens =
-      token_count{static_cast<std::int64_t>(number(given, "span", 1, span_tokens_max, 384))};
+  options.chunks.span_tokens = chunk_span_of(given);
   options.indexes = indexes_of(given);
   options.top = top_of(given);
   options.width = number(given, "width", 8, 65'536, 1024);

@@ -23,6 +23,9 @@ struct corpus_options {
 /// Adds the options to a command.
 void add_corpus_options(arguments& given);
 
+/// The option --span: tokens of a chunk. Throws input_error.
+token_count chunk_span_of(const arguments& given);
+
 /// Reads "FORMAT:PATH". Throws input_error.
 corpus read_named_corpus(const std::string& text);
 

@@ -21,6 +21,7 @@
 #include "scenarios/document.hpp"
 #include "scenarios/execution.hpp"
 #include "scenarios/grouped_warnings.hpp"
+#include "scenarios/knowledge.hpp"
 #include "scenarios/needs_checks.hpp"
 #include "scenarios/retrieval.hpp"
 #include "scenarios/reuse_checks.hpp"
@@ -191,15 +192,11 @@ class run_loader {
   }
 
   const workload_survey& survey(const contender_plan& plan, bool with_future) {
-    const std::shared_ptr<const corpus_search>& search = plan.retrieval.search;
     const key_scheme& scheme = plan.keys;
     workload_survey& known = surveys_[{scheme.block_tokens, scheme.full_blocks_only,
                                        scheme.chunk_kinds, plan.retrieval.number}];
     if (known.requests == 0 || (with_future && known.ahead == nullptr)) {
-      std::unique_ptr<source> rows = workload_.open();
-      if (search != nullptr) {
-        rows = with_documents(std::move(rows), search);
-      }
+      std::unique_ptr<source> rows = with_documents(workload_.open(), plan);
       known = survey_workload(*rows, scheme, with_future);
     }
     return known;
@@ -229,7 +226,8 @@ class run_loader {
     plan.executors = executors(settings);
     executions_.plan(settings, name, document_.file(), plan);
     plan.host_overhead = settings.time("hardware.host_overhead");
-    plan.retrieval = retrievals_.plan(settings, workload_.documents);
+    plan.knowledge = plan_knowledge(settings, workload_);
+    plan.retrieval = retrievals_.plan(settings, workload_.documents, plan.knowledge);
     if (plan.retrieval.measured) {
       warnings_.add(name,
                     "searches are timed here, so times differ from run to run; "
@@ -377,7 +375,8 @@ class run_loader {
     run.commit = program_commit;
     run.trace_sha256 = workload_.sha256;
     for (const setting_rule& rule : scenario_schema()) {
-      bool idle = !is_read_by_format(rule.key, base_.text("workload.format"));
+      bool of_updates = rule.key.starts_with("knowledge.") && workload_.updates.history == nullptr;
+      bool idle = of_updates || !is_read_by_format(rule.key, base_.text("workload.format"));
       if (!rule.per_contender && !idle && base_.has(rule.key)) {
         run.parameters.emplace_back(rule.key, base_.text(rule.key));
       }
@@ -398,7 +397,8 @@ class run_loader {
     about.name = plan.name;
     for (const setting_rule& rule : scenario_schema()) {
       if (!rule.per_contender || is_idle_tier(rule.key, plan) || is_idle_link(rule.key, plan) ||
-          is_idle_search(rule.key, plan.retrieval) || is_idle_execution(rule.key, plan)) {
+          is_idle_search(rule.key, plan.retrieval) || is_idle_execution(rule.key, plan) ||
+          (rule.key.starts_with("knowledge.") && !plan.knowledge.plays())) {
         continue;
       }
       if (rule.key == "kv.block_tokens") {

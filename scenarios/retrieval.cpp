@@ -95,8 +95,10 @@ corpus read_scenario_corpus(const scenario_settings& settings, const std::string
 }
 
 std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
-                                          const std::string& file) {
-  auto what = std::make_shared<corpus>(read_scenario_corpus(settings, file));
+                                          const std::string& file, const update_stream& updates) {
+  auto what = std::make_shared<corpus>(updates.history != nullptr
+                                           ? corpus_after(*updates.history, updates.first)
+                                           : read_scenario_corpus(settings, file));
   auto made = static_cast<std::size_t>(settings.integer("workload.questions.made"));
   if (made > 0) {
     what->questions.clear();
@@ -134,14 +136,17 @@ std::string sha256_of_corpus(const corpus& what) {
 }
 
 retrieval_plan retrieval_planner::plan(const scenario_settings& settings,
-                                       const std::shared_ptr<const corpus>& what) {
+                                       const std::shared_ptr<const corpus>& what,
+                                       const knowledge_plan& knowledge) {
   retrieval_plan plan{.latency = settings.time("retriever.latency")};
   if (what == nullptr) {
     refuse_search(settings);
     return plan;
   }
   plan.measured = is_measured(settings);
-  auto [known, is_new] = searches_.try_emplace(name_of_search(settings));
+  auto [known, is_new] =
+      searches_.try_emplace(name_of_search(settings) +
+                            (knowledge.plays() ? settings.text("knowledge.invalidation") : ""));
   if (is_new) {
     known->second = {std::make_shared<corpus_search>(what, search_of(settings)), searches_.size()};
   }

@@ -18,10 +18,10 @@ inline constexpr std::string_view questions_format = "questions";
 /// The corpus that corpus.path and corpus.format name. Throws input_error where it is bad.
 corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file);
 
-/// The corpus that corpus.path names, with questions. Throws input_error where it is bad or has
-/// none.
+/// The corpus that corpus.path names, or that `updates` begin with, with questions. Throws
+/// input_error where it is bad or has none.
 std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
-                                          const std::string& file);
+                                          const std::string& file, const update_stream& updates);
 
 /// The requests of [workload.questions], each time from the first.
 source_opener open_questions(const scenario_settings& settings, std::shared_ptr<const corpus> what);
@@ -33,8 +33,9 @@ std::string sha256_of_corpus(const corpus& what);
 class retrieval_planner {
  public:
   /// Throws input_error for search settings without a corpus (null) and for embeddings that do not
-  /// fit.
-  retrieval_plan plan(const scenario_settings& settings, const std::shared_ptr<const corpus>& what);
+  /// fit. Contenders whose documents are named by other rules have searches of other numbers.
+  retrieval_plan plan(const scenario_settings& settings, const std::shared_ptr<const corpus>& what,
+                      const knowledge_plan& knowledge);
 
  private:
   struct known_search {

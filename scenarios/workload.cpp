@@ -10,11 +10,13 @@
 
 #include "policies/cache.hpp"
 #include "scenarios/generator_keys.hpp"
+#include "scenarios/knowledge.hpp"
 #include "scenarios/retrieval.hpp"
 #include "scenarios/variants.hpp"
 #include "traces/adapt.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
+#include "traces/sha256.hpp"
 
 namespace refrain {
 
@@ -96,6 +98,7 @@ bool is_read_by_format(std::string_view key, std::string_view format) {
          : key.starts_with("workload.questions.") ? asks
          : key.starts_with("workload.variants.")  ? plants
          : key.starts_with("corpus.")             ? asks || plants
+         : key.starts_with("knowledge.")          ? asks
                                                   : true;
 }
 
@@ -107,8 +110,12 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   scanned_workload workload;
   source_opener open;
   if (format == questions_format) {
-    workload.documents = load_corpus(settings, file);
+    workload.updates = load_updates(settings, file);
+    workload.documents = load_corpus(settings, file, workload.updates);
     workload.sha256 = sha256_of_corpus(*workload.documents);
+    if (workload.updates.history != nullptr) {
+      workload.sha256 = sha256_of_text(workload.sha256 + sha256_of_updates(workload.updates));
+    }
     open = open_questions(settings, workload.documents);
   } else if (format == variants_format) {
     corpus texts = read_scenario_corpus(settings, file);
@@ -129,6 +136,7 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
   } catch (const input_error& error) {
     throw settings.located(is_generator ? of_generator(error) : error);
   }
+  workload.info.has_versions = workload.info.has_versions || workload.documents != nullptr;
   if (!changes.layout.empty() && !workload.info.has_content) {
     throw input_error{settings.where("workload.layout"),
                       "orders the parts of prompts, and this trace does not tell them"};

@@ -13,6 +13,7 @@
 #include "policies/future.hpp"
 #include "scenarios/settings.hpp"
 #include "traces/corpus/corpus.hpp"
+#include "traces/corpus/living_corpus.hpp"
 #include "traces/keys.hpp"
 #include "traces/source.hpp"
 
@@ -24,6 +25,7 @@ struct scanned_workload {
   trace_info info;
   std::string sha256;  ///< of the trace file or the corpus; empty for the generator
   std::shared_ptr<const corpus> documents;  ///< where questions are asked over a corpus
+  update_stream updates;                    ///< of it; without a history it stays as it is
   std::vector<std::string> warnings;
 };
 

@@ -58,7 +58,9 @@ constexpr std::uint8_t kind_bit(segment_kind kind) {
 struct chunk_donor {
   std::uint32_t first_key = 0;  ///< into prompt_layout::donor_keys
   std::uint32_t end_key = 0;
-  bool stale = false;  ///< of the same document, as it was; it goes before the chunk's own KV
+  bool named = false;       ///< of the same document: looked up in every memory, as the chunk is
+  bool stale = false;       ///< of it as it was, and of another text
+  bool goes_first = false;  ///< before the chunk's own KV
   stand_in truth = stand_in::unjudged;
 };
 
@@ -81,6 +83,7 @@ struct prompt_layout {
   std::vector<std::int32_t> chunk_of;  ///< by block before the tail: index into chunks, or -1
   std::vector<chunk_place> chunks;
   std::vector<block_key> donor_keys;
+  bool names_donors = false;  ///< some donor is `named`
   token_count tail_begin;
   token_count block_tokens;
   std::size_t prompt_keys = 0;   ///< keys that the prompt itself looks up

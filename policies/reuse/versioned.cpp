@@ -4,7 +4,7 @@
 // and `never` for ever, and both may take KV of the document as it was: such hits are approximate
 // and stale. With `stores = false` the check never stores what it saw: after its first update a
 // document is computed anew for ever, which is the fault of a cache that was published. Reuse is
-// by chunk, wherever it stands, as the policy of that name has it. Memory grows with the documents.
+// by chunk, wherever it stands, as the policy of that name has it. Memory grows with the chunks.
 #include <absl/container/flat_hash_map.h>
 
 #include "policies/blending.hpp"
@@ -28,7 +28,8 @@ class versioned final : public reuse {
   }
 
   std::optional<std::uint32_t> version_of(const version_query& query) override {
-    auto [at, is_new] = seen_.emplace(query.document, sighting{query.current, query.now});
+    auto [at, is_new] = seen_.emplace(std::pair{query.document.get(), query.chunk},
+                                      sighting{query.current, query.now});
     sighting& last = at->second;
     bool believed = believed_for_ == sim_time::max() || query.now - last.when < believed_for_;
     if (is_new || believed) {
@@ -50,7 +51,7 @@ class versioned final : public reuse {
   blending blending_;
   bool stores_;
   sim_time believed_for_;
-  absl::flat_hash_map<content_id, sighting> seen_;
+  absl::flat_hash_map<std::pair<std::uint64_t, std::uint32_t>, sighting> seen_;  // by chunk
 };
 
 const register_policy<reuse_entry> registration{

@@ -40,6 +40,9 @@ corpus_search::corpus_search(std::shared_ptr<const corpus> what, const search_se
     : what_{std::move(what)}, settings_{settings} {
   auto texts = make_embedder(*what_, settings.chunks, settings.width, settings.embeddings);
   index_ = make_chunk_index(*what_, settings.chunks, settings.index, texts);
+  for (const corpus_document& each : what_->documents) {
+    documents_.push_back(fingerprint_of(each.id).content());
+  }
   for (std::size_t i = 0; i < what_->questions.size(); ++i) {
     questions_.emplace(content_of_question(what_->questions[i]), i);
   }
@@ -55,7 +58,13 @@ std::optional<std::string_view> corpus_search::question(content_id name) const {
 std::vector<segment> corpus_search::documents_for(std::string_view question) const {
   std::vector<segment> pieces;
   for (const found_chunk& each : index_->search(question, settings_.top, settings_.least)) {
-    pieces.push_back({each.chunk.text.content(), each.chunk.tokens(), segment_kind::document});
+    const stored_chunk& chunk = each.chunk;
+    pieces.push_back({.content = chunk.text.content(),
+                      .tokens = chunk.tokens(),
+                      .kind = segment_kind::document,
+                      .version = chunk.version,
+                      .document = documents_[chunk.document],
+                      .chunk = chunk.place});
   }
   return pieces;
 }

@@ -42,6 +42,7 @@ class corpus_search {
   std::shared_ptr<const corpus> what_;
   search_settings settings_;
   std::unique_ptr<chunk_index> index_;
+  std::vector<content_id> documents_;  // their names in prompts
   absl::flat_hash_map<content_id, std::size_t, std::hash<content_id>> questions_;
 };
 
