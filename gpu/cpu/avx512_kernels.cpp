@@ -28,7 +28,8 @@ REFRAIN_AVX512 inline __mmask16 first_lanes(std::int64_t count) {
   return static_cast<__mmask16>(count >= lanes ? 0xFFFF : count <= 0 ? 0 : (1 << count) - 1);
 }
 
-/// e^x by a polynomial on [-ln 2 / 2, ln 2 / 2]; relative error below 2e-7, 0 below -87.3.
+/// e^x by a polynomial on [-ln 2 / 2, ln 2 / 2]; relative error below 2e-7 where e^x is a normal
+/// number.
 REFRAIN_AVX512 inline __m512 exponential(__m512 x) {
   x = _mm512_max_ps(_mm512_min_ps(x, _mm512_set1_ps(88.3F)), _mm512_set1_ps(-103));
   __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504F)),

@@ -143,6 +143,9 @@ std::span<const float> cpu_decoder::forward(std::span<const decoder_piece> piece
   pass rows;
   for (const decoder_piece& piece : pieces) {
     REFRAIN_ASSERT(piece.tokens.size() == piece.positions.size());
+    REFRAIN_ASSERT(std::ranges::is_sorted(piece.positions));
+    REFRAIN_ASSERT(piece.tokens.empty() ||
+                   piece.positions.back() < std::ssize(piece.blocks) * kv_.layout().block_tokens);
     for (std::size_t from = 0; from < piece.tokens.size();) {
       std::size_t count = std::min(pass_rows - rows.tokens.size(), piece.tokens.size() - from);
       rows.add(piece, from, count);

@@ -9,8 +9,8 @@ The weights are read and dequantised by the `gguf` package; the forward pass bel
 each prompt's last logits the file keeps the largest 8, those at 64 fixed places and the largest magnitude; `--full FILE`
 writes all of them, [20][vocabulary] in fp32, for a test with REFRAIN_FULL_LOGITS=FILE. `greedy` are the 64 tokens that
 follow when the largest logit is always taken, `greedy_gap` the smallest distance of the largest two on that way.
-`llama_cpp` is llama.cpp's largest logit after the same tokens, by `llama-cpp-python` on the CPU; without that package,
-the file that is there keeps its own.
+`llama_cpp` is the largest logit that llama.cpp, of the source in `llama-cpp-python`, gives after the same tokens on the
+CPU; without that package, the file that is there keeps its own.
 """
 import json
 import os
@@ -125,12 +125,12 @@ def llama_cpp_largest(path, prompts):
         from llama_cpp import Llama
     except ImportError:
         return None
-    model = Llama(path, n_ctx=2048, n_gpu_layers=0, verbose=False)
+    model = Llama(path, n_ctx=2048, n_batch=2048, n_threads=1, n_gpu_layers=0, logits_all=True, verbose=False)
     largest = []
     for tokens in prompts:
         model.reset()
         model.eval(tokens)
-        largest.append(int(np.argmax(model.get_logits() if hasattr(model, "get_logits") else last_logits(model))))
+        largest.append(int(np.argmax(model.scores[model.n_tokens - 1])))
     return largest
 
 
