@@ -30,9 +30,11 @@ bool asks_for_notes(const policy_choice& eviction) {
 
 }  // namespace
 
-composer::composer(const contender_plan& plan, std::shared_ptr<const text_table> texts)
+composer::composer(const contender_plan& plan, std::shared_ptr<const text_table> texts,
+                   std::shared_ptr<const token_book> words)
     : plan_{plan},
-      texts_{texts},
+      texts_{std::move(texts)},
+      words_{std::move(words)},
       needs_{needs_of_reuse(plan.reuse.name, plan.reuse.values)},
       takes_notes_{asks_for_notes(plan.eviction)},
       policy_{
@@ -83,7 +85,7 @@ void composer::name_tokens(const request& row, prompt& into) const {
   const llama_weights* weights =
       plan_.sample.holds(row.session) ? plan_.sample.weights.get() : plan_.execution.weights.get();
   if (weights != nullptr) {
-    into.tokens = tokens_of(row, plan_.keys, into.keys, weights->shape.vocabulary);
+    into.tokens = tokens_of(row, plan_.keys, into.keys, weights->shape.vocabulary, words_.get());
   }
 }
 

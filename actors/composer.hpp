@@ -16,8 +16,9 @@ namespace refrain {
 
 class composer {
  public:
-  /// `texts` where the policy needs them.
-  composer(const contender_plan& plan, std::shared_ptr<const text_table> texts);
+  /// `texts` where the policy needs them, `words` where tokens are computed and texts have some.
+  composer(const contender_plan& plan, std::shared_ptr<const text_table> texts,
+           std::shared_ptr<const token_book> words = nullptr);
 
   /// The prompt of a request that is sent at `now`. Changes the order of its segments where the
   /// policy has one of its own; `seen`, by segment, goes along.
@@ -52,6 +53,7 @@ class composer {
 
   const contender_plan& plan_;
   std::shared_ptr<const text_table> texts_;
+  std::shared_ptr<const token_book> words_;
   reuse_needs needs_;
   bool takes_notes_;
   std::unique_ptr<reuse> policy_;

@@ -38,7 +38,8 @@ struct contender_context {
 
   std::unique_ptr<living_corpus> knowledge{};  ///< where the corpus changes
 
-  composer composing{plan, workload.info.texts};  ///< of prompts, for all sessions
+  composer composing{plan, workload.info.texts,
+                     workload.info.words};  ///< of prompts, for all sessions
 
   real_sample sample{plan};  ///< what is computed for real beside the simulation
 

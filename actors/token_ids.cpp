@@ -28,7 +28,8 @@ class token_writer {
 }  // namespace
 
 std::vector<token_id> tokens_of(const request& row, const key_scheme& scheme,
-                                std::span<const block_key> keys, std::int64_t vocabulary) {
+                                std::span<const block_key> keys, std::int64_t vocabulary,
+                                const token_book* words) {
   std::vector<token_id> tokens;
   tokens.reserve(static_cast<std::size_t>(row.input_tokens + row.output_tokens));
   token_writer writer{tokens, vocabulary};
@@ -39,7 +40,13 @@ std::vector<token_id> tokens_of(const request& row, const key_scheme& scheme,
     }
   } else {
     for (const segment& piece : row.segments) {
-      writer.write(piece.content, std::min(piece.tokens.get(), left()));
+      std::int64_t count = std::min(piece.tokens.get(), left());
+      auto text = words != nullptr ? words->tokens(piece.content) : std::span<const token_id>{};
+      if (static_cast<std::int64_t>(text.size()) >= count) {
+        tokens.insert(tokens.end(), text.begin(), text.begin() + count);
+      } else {
+        writer.write(piece.content, count);
+      }
     }
   }
   constexpr std::uint64_t unnamed = 0x746F6B656E73u;  // apart from all names of content

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "traces/corpus/token_book.hpp"
 #include "traces/keys.hpp"
 #include "traces/request.hpp"
 
@@ -12,9 +13,10 @@ namespace refrain {
 
 /// The prompt's tokens in order, each below `vocabulary`; then the answer's, where a later prompt
 /// contains it (request.answer): it is computed as it will stand there. Token j of content c is a
-/// function of c and j, that of a block of the trace one of its key; what nothing names is the
-/// request's own. `keys` are the request's under the scheme.
+/// function of c and j (its text's, where `words` knows it), that of a block of the trace one of
+/// its key; what nothing names is the request's own. `keys` are the request's under the scheme.
 std::vector<token_id> tokens_of(const request& row, const key_scheme& scheme,
-                                std::span<const block_key> keys, std::int64_t vocabulary);
+                                std::span<const block_key> keys, std::int64_t vocabulary,
+                                const token_book* words = nullptr);
 
 }  // namespace refrain

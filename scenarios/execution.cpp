@@ -130,8 +130,26 @@ bool is_idle_execution(std::string_view key, const contender_plan& plan) {
   return !computes && (key == "execution.model" || key == "execution.precision");
 }
 
+namespace {
+
+void check_words(const scenario_settings& settings, const contender_plan& plan,
+                 const trace_info& info) {
+  for (const auto* weights : {plan.execution.weights.get(), plan.sample.weights.get()}) {
+    if (weights != nullptr && info.words != nullptr &&
+        info.words->vocabulary() > weights->shape.vocabulary) {
+      throw input_error{
+          settings.where("workload.tokenizer"),
+          fmt::format("has {} tokens, and {}, which computes them, knows {}",
+                      info.words->vocabulary(), weights->name, weights->shape.vocabulary)};
+    }
+  }
+}
+
+}  // namespace
+
 void check_execution(const scenario_settings& settings, const contender_plan& plan,
                      const trace_info& info, const reuse_needs& reusing) {
+  check_words(settings, plan, info);
   if (!computes(settings)) {
     return;
   }

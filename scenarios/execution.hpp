@@ -34,7 +34,8 @@ class execution_planner {
 bool is_idle_execution(std::string_view key, const contender_plan& plan);
 
 /// Throws input_error where the contender asks for what an engine that computes does not have:
-/// memory below the GPU, several ranks, chunks, blocks that take no room or are half full.
+/// memory below the GPU, several ranks, chunks, blocks that take no room or are half full; and
+/// where the workload's tokens, of a run or of a sample, are not in the model's vocabulary.
 void check_execution(const scenario_settings& settings, const contender_plan& plan,
                      const trace_info& info, const reuse_needs& reusing);
 

@@ -250,7 +250,6 @@ class run_loader {
 
     check_names(settings, plan);
     check_reuse(settings, plan, workload_.info, reusing);
-    check_execution(settings, plan, workload_.info, reusing);
     eviction_needs needs = needs_of(plan.eviction);
     check_told(settings, workload_.info, plan.eviction, needs);
     check_sessions(settings, workload_.info, "policies.routing", plan.routing,
@@ -263,6 +262,7 @@ class run_loader {
     const workload_survey& counts = survey(plan, needs.future);
     plan_.workload.requests = counts.requests;
     plan.sample = executions_.sample(settings, document_.file(), plan, counts.sessions);
+    check_execution(settings, plan, workload_.info, reusing);
     plan.ahead = needs.future ? counts.ahead : nullptr;
     // Another order of documents gives other blocks.
     plan.unique_keys =

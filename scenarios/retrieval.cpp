@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "gpu/model_files/tokenizer.hpp"
 #include "traces/corpus/questions.hpp"
 #include "traces/sha256.hpp"
 
@@ -81,6 +82,16 @@ bool is_measured(const scenario_settings& settings) {
 
 }  // namespace
 
+std::shared_ptr<token_book> load_words(const scenario_settings& settings) {
+  if (!settings.has("workload.tokenizer")) {
+    return nullptr;
+  }
+  auto words =
+      std::make_shared<const tokenizer>(load_tokenizer(settings.at("workload.tokenizer").path));
+  auto encode = [words](std::string_view text) { return words->encode(text, {.ends = false}); };
+  return std::make_shared<token_book>(encode, static_cast<std::int64_t>(words->words().size()));
+}
+
 corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file) {
   const std::string& format = settings.text("corpus.format");
   std::vector<std::string_view> names;
@@ -99,6 +110,7 @@ std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,
   auto what = std::make_shared<corpus>(updates.history != nullptr
                                            ? corpus_after(*updates.history, updates.first)
                                            : read_scenario_corpus(settings, file));
+  what->words = load_words(settings);
   auto made = static_cast<std::size_t>(settings.integer("workload.questions.made"));
   if (made > 0) {
     what->questions.clear();

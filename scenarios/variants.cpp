@@ -36,7 +36,8 @@ source_opener open_variants(const scenario_settings& settings, const corpus& wha
       .originals = static_cast<std::uint64_t>(settings.integer("workload.variants.originals")),
       .per_second = settings.number("workload.variants.per_second"),
       .system_tokens = token_count{settings.integer("workload.variants.system_tokens")},
-      .output_tokens = token_count{settings.integer("workload.variants.output_tokens")}};
+      .output_tokens = token_count{settings.integer("workload.variants.output_tokens")},
+      .words = what.words};
   auto seed = static_cast<std::uint64_t>(settings.integer("seed"));
   auto planted = std::make_shared<const std::vector<planted_text>>(plant_variants(what, ask, seed));
   auto table = make_planted_table(*planted, *embedder_for(settings, *planted));

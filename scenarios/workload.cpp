@@ -97,6 +97,7 @@ bool is_read_by_format(std::string_view key, std::string_view format) {
   return key.starts_with(generator_table)         ? format == generator_format
          : key.starts_with("workload.questions.") ? asks
          : key.starts_with("workload.variants.")  ? plants
+         : key == "workload.tokenizer"            ? asks || plants
          : key.starts_with("corpus.")             ? asks || plants
          : key.starts_with("knowledge.")          ? asks
                                                   : true;
@@ -119,6 +120,7 @@ scanned_workload scan_workload(const scenario_settings& settings, const std::str
     open = open_questions(settings, workload.documents);
   } else if (format == variants_format) {
     corpus texts = read_scenario_corpus(settings, file);
+    texts.words = load_words(settings);
     workload.sha256 = sha256_of_corpus(texts);
     open = open_variants(settings, texts);
   } else {

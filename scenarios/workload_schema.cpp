@@ -146,6 +146,9 @@ std::vector<setting_rule> workload_rules() {
       {"workload.generator.tenant_system_prompts", boolean, "false",
        "each tenant has system prompts of its own"},
 
+      {"workload.tokenizer", resource, "",
+       "a GGUF file, or builtin:tiny: texts have its tokens; else ceil(bytes / 4), made up"},
+
       {"workload.questions.requests", integer, "1000", "how many are asked", false, 1, count_max},
       {"workload.questions.per_second", real, "1", "rate of questions (Poisson)", false, 1e-6, 1e9},
       {"workload.questions.zipf", real, "0.9", "popularity of the i-th is i^-this", false, 0, 10},

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/corpus/token_book.hpp"
 #include "traces/error.hpp"
 #include "traces/request.hpp"
 #include "traces/texts.hpp"
@@ -31,6 +32,7 @@ struct trace_info {
   bool has_versions = false;                  ///< segments name documents and their versions
   bool has_hints = false;                     ///< rows say how long they want to be kept
   bool has_steps = false;                     ///< rows name their agent and the turns to come
+  std::shared_ptr<const token_book> words{};  ///< which tokens texts have; null: not known
   std::shared_ptr<const text_table> texts{};  ///< what texts are like, where that is known
   bool has_truth = false;                     ///< `texts` judges which may stand in for which
   std::string id_scope{};  ///< within what an id means the same content: "trace", "session", "none"

@@ -155,6 +155,55 @@ TEST_F(a_computed_run, refuses_what_it_cannot_compute) {
                   "computes on one rank");
 }
 
+constexpr const char* asking = R"(
+seed = 1
+[workload]
+format = "questions"
+[workload.questions]
+requests = 12
+system_tokens = 8
+output_tokens = 4
+made = 5
+[corpus]
+path = "texts"
+format = "folder"
+[execution]
+engine = "cpu"
+model = "builtin:tiny"
+[retriever]
+top = 2
+[hardware]
+gpu = "rtx-4090"
+[tiers.gpu]
+blocks = 200
+[[contender]]
+name = "lru"
+)";
+
+class computed_texts : public program_test {
+ protected:
+  computed_texts() {
+    std::filesystem::create_directory(folder_ / "texts");
+    write("texts/a.txt", "The quick brown fox jumps over the lazy dog near the river bank.");
+    write("texts/b.txt", "Paged blocks of keys and values are found again by what they hold.");
+    write("asking.toml", asking);
+  }
+
+  std::int64_t input_tokens(const finished_program& done) const {
+    return done.json().at("contenders").at(0).at("metrics").at("input_tokens").at("value");
+  }
+};
+
+TEST_F(computed_texts, have_the_tokens_of_the_tokenizer) {
+  finished_program guessed = run({"run", "asking.toml", "--json"});
+  ASSERT_EQ(guessed.status, 0) << guessed.err;
+  finished_program real =
+      run({"run", "asking.toml", "--json", "--set", "workload.tokenizer=builtin:tiny"});
+  ASSERT_EQ(real.status, 0) << real.err;
+  // Four bytes a token are guessed, and builtin:tiny has one for each byte; 8 of the system prompt.
+  EXPECT_GT(input_tokens(real), 3 * input_tokens(guessed));
+}
+
 class a_sample : public program_test {
  protected:
   finished_program quickstart(const std::string& file, const std::string& sessions) {

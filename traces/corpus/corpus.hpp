@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/corpus/token_book.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -45,6 +46,7 @@ struct corpus {
   std::string source;  ///< "FORMAT:PATH" that it was built from
   std::vector<corpus_document> documents;
   std::vector<corpus_question> questions;
+  std::shared_ptr<token_book> words{};  ///< null: texts are measured by their bytes
 };
 
 /// One way to store a corpus.

@@ -41,7 +41,12 @@ corpus_search::corpus_search(std::shared_ptr<const corpus> what, const search_se
   auto texts = make_embedder(*what_, settings.chunks, settings.width, settings.embeddings);
   index_ = make_chunk_index(*what_, settings.chunks, settings.index, texts);
   for (const corpus_document& each : what_->documents) {
+    auto document = static_cast<std::uint32_t>(documents_.size());
     documents_.push_back(fingerprint_of(each.id).content());
+    for (const stored_chunk& chunk : index_->chunks_of(document)) {
+      content_id content = chunk.text.content();
+      tokens_[content] = count_tokens(what_->words.get(), content, chunk.where.in(each.text));
+    }
   }
   for (std::size_t i = 0; i < what_->questions.size(); ++i) {
     questions_.emplace(content_of_question(what_->questions[i]), i);
@@ -60,7 +65,7 @@ std::vector<segment> corpus_search::documents_for(std::string_view question) con
   for (const found_chunk& each : index_->search(question, settings_.top, settings_.least)) {
     const stored_chunk& chunk = each.chunk;
     pieces.push_back({.content = chunk.text.content(),
-                      .tokens = chunk.tokens(),
+                      .tokens = tokens_.at(chunk.text.content()),
                       .kind = segment_kind::document,
                       .version = chunk.version,
                       .document = documents_[chunk.document],

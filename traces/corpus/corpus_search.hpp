@@ -44,6 +44,7 @@ class corpus_search {
   std::unique_ptr<chunk_index> index_;
   std::vector<content_id> documents_;  // their names in prompts
   absl::flat_hash_map<content_id, std::size_t, std::hash<content_id>> questions_;
+  absl::flat_hash_map<content_id, token_count, std::hash<content_id>> tokens_;  // of chunks
 };
 
 /// The last question of a prompt: its place among the segments, or their number where there is

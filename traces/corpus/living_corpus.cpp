@@ -109,7 +109,7 @@ void living_corpus::play(std::size_t event, corpus_change* change) {
     index_->remove(what.document);
   } else {
     index_->put(what.document, 0, what.text);
-    fresh = chunks_of(what.document);
+    fresh = chunks_of(what.document, what.text);
   }
   name_chunks(document, fresh, change);
   auto stands = [&fresh](const named_chunk& old) {
@@ -125,14 +125,17 @@ void living_corpus::play(std::size_t event, corpus_change* change) {
   document.now = std::move(fresh);
 }
 
-std::vector<living_corpus::named_chunk> living_corpus::chunks_of(std::uint32_t document) const {
+std::vector<living_corpus::named_chunk> living_corpus::chunks_of(std::uint32_t document,
+                                                                 std::string_view text) const {
   std::vector<named_chunk> chunks;
   exact_fingerprint so_far{};
   for (const stored_chunk& each : index_->chunks_of(document)) {
     so_far = chained(so_far, each.text);
     chunks.push_back({.identity = rule_ == survival::prefix ? so_far : each.text,
                       .text = each.text,
-                      .bytes = each.where.bytes});
+                      .bytes = each.where.bytes,
+                      .tokens = count_tokens(questions_->words.get(), each.text.content(),
+                                             each.where.in(text))});
   }
   return chunks;
 }
@@ -215,7 +218,7 @@ std::optional<std::string_view> living_corpus::question(content_id name) const {
 
 segment living_corpus::segment_of(std::uint32_t document, const named_chunk& chunk) const {
   return {.content = chunk.text.content(),
-          .tokens = chunk.tokens(),
+          .tokens = chunk.tokens,
           .kind = segment_kind::document,
           .version = chunk.version,
           .document = names_[document],
@@ -244,7 +247,7 @@ std::vector<older_chunk> living_corpus::older_than(const segment& chunk) const {
                 std::ranges::find(older, past[i].version, &older_chunk::version) != older.end();
     if (!told) {
       bool same = past[i].text.content() == chunk.content;
-      older.push_back({past[i].version, past[i].tokens(), same});
+      older.push_back({past[i].version, past[i].tokens, same});
     }
   }
   return older;

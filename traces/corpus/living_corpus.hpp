@@ -90,8 +90,7 @@ class living_corpus {
     exact_fingerprint identity{};  // equal: the same KV, by the rule
     exact_fingerprint text{};
     std::uint64_t bytes = 0;
-
-    token_count tokens() const { return tokens_of_bytes(bytes); }
+    token_count tokens{};
   };
   struct known_identity {
     std::uint32_t version = 0;
@@ -104,7 +103,7 @@ class living_corpus {
   };
 
   void play(std::size_t event, corpus_change* change);
-  std::vector<named_chunk> chunks_of(std::uint32_t document) const;
+  std::vector<named_chunk> chunks_of(std::uint32_t document, std::string_view text) const;
   void name_chunks(named_document& document, std::vector<named_chunk>& fresh,
                    corpus_change* change) const;
   static void name_new_ones(named_document& document, std::vector<named_chunk>& fresh,

@@ -40,6 +40,7 @@ class question_source final : public source {
     info_.format = "questions";
     info_.id_scope = "trace";
     info_.has_content = true;
+    info_.words = what_->words;
   }
 
   const trace_info& info() const override { return info_; }
@@ -56,7 +57,8 @@ class question_source final : public source {
       content_id system{mix64(0x73797374656Du)};
       out.segments.push_back({system, settings_.system_tokens, segment_kind::system});
     }
-    out.segments.push_back({content_of_question(question), tokens_of_bytes(question.text.size()),
+    content_id content = content_of_question(question);
+    out.segments.push_back({content, count_tokens(what_->words.get(), content, question.text),
                             segment_kind::question});
     for (const segment& piece : out.segments) {
       out.input_tokens += piece.tokens;

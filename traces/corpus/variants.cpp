@@ -160,6 +160,7 @@ class variant_source final : public source {
     info_.id_scope = "trace";
     info_.has_content = true;
     info_.has_truth = true;
+    info_.words = settings.words;
     info_.texts = std::move(table);
   }
 
@@ -177,8 +178,9 @@ class variant_source final : public source {
       content_id system{mix64(0x73797374656Du)};
       out.segments.push_back({system, settings_.system_tokens, segment_kind::system});
     }
-    out.segments.push_back(
-        {text.content, tokens_of_bytes(text.text.size()), segment_kind::document});
+    out.segments.push_back({text.content,
+                            count_tokens(settings_.words.get(), text.content, text.text),
+                            segment_kind::document});
     for (const segment& piece : out.segments) {
       out.input_tokens += piece.tokens;
     }

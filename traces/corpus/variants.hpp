@@ -23,10 +23,11 @@ inline constexpr std::string_view variant_texts_names[] = {"questions", "documen
 /// What to ask.
 struct variant_settings {
   variant_texts texts = variant_texts::questions;
-  std::uint64_t originals = 0;     ///< the first so many of them; 0 = all
-  double per_second = 1;           ///< Poisson arrivals; 1e-6 to 1e9
-  token_count system_tokens{256};  ///< of the one system prompt; 0 = none
-  token_count output_tokens{128};  ///< of every answer; at least 1
+  std::uint64_t originals = 0;          ///< the first so many of them; 0 = all
+  double per_second = 1;                ///< Poisson arrivals; 1e-6 to 1e9
+  token_count system_tokens{256};       ///< of the one system prompt; 0 = none
+  token_count output_tokens{128};       ///< of every answer; at least 1
+  std::shared_ptr<token_book> words{};  ///< null: texts are measured by their bytes
 };
 
 /// Names of planted_edit's values.
