@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "scenarios/commands.hpp"
@@ -28,6 +29,15 @@ json policies_of(const contender_description& contender) {
     }
   }
   return policies;
+}
+
+std::string setting_of(const contender_description& contender, std::string_view key) {
+  auto found = std::ranges::find(contender.parameters, key, &setting::first);
+  return found == contender.parameters.end() ? "" : found->second;
+}
+
+bool is_computed(const contender_description& contender) {
+  return setting_of(contender, "execution.engine") == "cpu";
 }
 
 json metric_document(const metric& m) {
@@ -77,6 +87,11 @@ json contender_document(const run_report& report, const contender_summary& summa
   for (const contender_description& each : report.run.contenders) {
     if (each.name == summary.name) {
       about["policies"] = policies_of(each);
+      if (is_computed(each)) {
+        about["execution"] = {{"engine", "cpu"},
+                              {"model", setting_of(each, "execution.model")},
+                              {"precision", setting_of(each, "execution.precision")}};
+      }
     }
   }
   about["metrics"] = json::object();
@@ -113,6 +128,18 @@ json rows_document(const table& rows) {
 
 double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Which contenders' tokens were computed, and how.
+void print_execution(const run_description& run) {
+  for (const contender_description& each : run.contenders) {
+    if (is_computed(each)) {
+      std::cout << fmt::format(
+          "{}: every token computed with {} in {} on a CPU; its times were "
+          "measured.\n",
+          each.name, setting_of(each, "execution.model"), setting_of(each, "execution.precision"));
+    }
+  }
 }
 
 void print_bounds(const table& bounds) {
@@ -167,6 +194,7 @@ void print_report(const run_report& report) {
   std::string text;
   print_summary(text, report.contenders, {});
   std::cout << report.run.name << ", seed " << report.run.seed << "\n\n" << text;
+  print_execution(report.run);
   print_bounds(report.bounds);
   std::cout << (report.complete ? "Results: " : "Results so far: ") << report.result << std::endl;
   for (const std::string& warning : report.warnings) {

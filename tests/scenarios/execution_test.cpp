@@ -110,6 +110,8 @@ TEST_F(a_computed_run, takes_as_long_as_its_iterations_took) {
 
 TEST_F(a_computed_run, saves_what_reuse_saves) {
   nlohmann::json document = run_with({}).json();
+  EXPECT_EQ(document.at("contenders").at(1).at("execution"),
+            (nlohmann::json{{"engine", "cpu"}, {"model", "builtin:tiny"}, {"precision", "fp32"}}));
   auto metrics = [&](int i) { return document.at("contenders").at(i).at("metrics"); };
   EXPECT_LT(metrics(1).at("computed_tokens").at("value"),
             metrics(0).at("computed_tokens").at("value"));

@@ -1,5 +1,5 @@
-// Text as the corpus code sees it: bytes. Without a tokenizer (token_book) a text has ceil(bytes / 4)
-// tokens, which is near what byte-pair tokenizers give for English. Cuts fall between UTF-8
+// Text as the corpus code sees it: bytes. Without a tokenizer (token_book) a text has ceil(bytes /
+// 4) tokens, which is near what byte-pair tokenizers give for English. Cuts fall between UTF-8
 // characters; bytes that are no UTF-8 are cut like any others and refused only by readers.
 #pragma once
 
