@@ -2,8 +2,10 @@
 // between two repeats (no host, no wall time, no job count).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,12 @@ struct contender_description {
   std::string name;
   std::vector<setting> parameters;
 };
+
+/// A setting of a contender by its key; "" where it has none.
+inline std::string setting_of(const contender_description& contender, std::string_view key) {
+  auto found = std::ranges::find(contender.parameters, key, &setting::first);
+  return found == contender.parameters.end() ? std::string{} : found->second;
+}
 
 /// One run: its scenario as written, where its numbers come from, and its contenders in order.
 struct run_description {

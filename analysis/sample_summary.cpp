@@ -13,11 +13,6 @@ std::int64_t sum_of(const table& rows, std::string_view column) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-std::string setting_of(const contender_description& about, std::string_view key) {
-  auto found = std::ranges::find(about.parameters, key, &setting::first);
-  return found == about.parameters.end() ? "" : found->second;
-}
-
 std::int64_t left_out_of(const results_reader& results, std::size_t contender) {
   if (!results.has(contender, "totals")) {
     return 0;

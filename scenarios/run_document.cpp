@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "scenarios/commands.hpp"
@@ -29,11 +28,6 @@ json policies_of(const contender_description& contender) {
     }
   }
   return policies;
-}
-
-std::string setting_of(const contender_description& contender, std::string_view key) {
-  auto found = std::ranges::find(contender.parameters, key, &setting::first);
-  return found == contender.parameters.end() ? "" : found->second;
 }
 
 bool is_computed(const contender_description& contender) {
