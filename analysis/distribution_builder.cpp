@@ -38,7 +38,7 @@ class run_reader {
 
  private:
   bool refill() {
-    constexpr std::size_t piece_values = 8192;
+    constexpr std::size_t piece_values = 1024;
     piece_.resize(std::min(left_, piece_values));
     at_ = 0;
     if (piece_.empty()) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "public_traces.hpp"
@@ -36,13 +35,38 @@ std::vector<std::string> texts() {
   return all;
 }
 
-const std::regex number{"[0-9]+([.,][0-9]+)*"};
+/// The numbers of a text, digits with points and commas between them, and the text before each and
+/// behind the last.
+struct taken_apart {
+  std::vector<std::string> numbers;
+  std::vector<std::string> rest{""};
+};
+
+taken_apart take_apart(const std::string& text) {
+  auto is_digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  taken_apart parts;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_digit(i)) {
+      parts.rest.back() += text[i++];
+      continue;
+    }
+    std::string& number = parts.numbers.emplace_back();
+    while (is_digit(i) ||
+           (i < text.size() && (text[i] == '.' || text[i] == ',') && is_digit(i + 1))) {
+      number += text[i++];
+    }
+    parts.rest.emplace_back();
+  }
+  return parts;
+}
 
 std::vector<std::string> numbers_of(const std::string& text) {
-  return {std::sregex_token_iterator{text.begin(), text.end(), number}, {}};
+  return take_apart(text).numbers;
 }
 std::vector<std::string> rest_of(const std::string& text) {
-  return {std::sregex_token_iterator{text.begin(), text.end(), number, -1}, {}};
+  return take_apart(text).rest;
 }
 
 TEST(another_number, is_exactly_one_number_changed_in_one_digit_and_nothing_else) {
