@@ -210,7 +210,7 @@ TEST(kv_bytes, any_other_length_is_damage) {
   bytes.push_back(std::byte{0});
   EXPECT_EQ(import_into_other(reader, bytes, full), kv_import::damaged);
   EXPECT_EQ(import_into_other(reader, signed_again(bytes), full), kv_import::damaged);
-  bytes.resize(bytes.size() - 20);
+  bytes.erase(bytes.end() - 20, bytes.end());
   EXPECT_EQ(import_into_other(reader, signed_again(bytes), full), kv_import::damaged);
 }
 
