@@ -14,9 +14,27 @@ namespace {
 
 using recorded_iterations = std::vector<std::vector<timed_iteration>>;
 
+/// What was computed, and how, is told by the recorded run; times of anything else are refused.
+void check_same_execution(const scenario_settings& settings, const contender_description& then,
+                          const std::string& path) {
+  for (const char* key : {"execution.model", "execution.precision"}) {
+    auto name_of = [](const std::string& value) { return value.substr(value.rfind('/') + 1); };
+    std::string computed = name_of(setting_of(then, key));
+    std::string asked = name_of(settings.text(key));
+    if (computed != asked) {
+      throw input_error{settings.where("execution.replay"),
+                        fmt::format("{}: \"{}\" was computed with {} = \"{}\", and here it is "
+                                    "\"{}\"",
+                                    path, then.name, key, computed, asked)};
+    }
+  }
+}
+
 /// Iterations of a contender by executor, from a result file.
-recorded_iterations read_iterations(const std::string& path, const std::string& where,
+recorded_iterations read_iterations(const scenario_settings& settings,
                                     const std::string& contender) {
+  const std::string& path = settings.at("execution.replay").path;
+  const std::string& where = settings.where("execution.replay");
   results_reader results{path};
   std::vector<std::string_view> names;
   for (const contender_description& each : results.run().contenders) {
@@ -33,6 +51,7 @@ recorded_iterations read_iterations(const std::string& path, const std::string& 
                                          "recorded; expected a run with execution.engine = \"cpu\"",
                                          path, contender)};
   }
+  check_same_execution(settings, results.run().contenders[index], path);
   recorded_iterations all;
   table rows = results.read(index, "iterations");
   for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -69,8 +88,7 @@ void execution_planner::plan(const scenario_settings& settings, const std::strin
     execution.weights = computes(settings) ? weights : nullptr;
   }
   if (settings.has("execution.replay") && computes(settings)) {
-    const setting_value& replay = settings.at("execution.replay");
-    auto all = read_iterations(replay.path, settings.where("execution.replay"), contender);
+    recorded_iterations all = read_iterations(settings, contender);
     all.resize(static_cast<std::size_t>(into.executors));
     execution.recorded = std::make_shared<const recorded_iterations>(std::move(all));
     execution.weights = nullptr;
