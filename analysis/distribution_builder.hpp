@@ -16,7 +16,7 @@ namespace refrain {
 class distribution_builder {
  public:
   /// Numbers held in memory at once, at most.
-  static constexpr std::size_t run_values_max = std::size_t{1} << 20;
+  static constexpr std::size_t run_values_max = std::size_t{1} << 17;
 
   explicit distribution_builder(std::size_t run_values = run_values_max);
 

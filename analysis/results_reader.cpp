@@ -109,8 +109,8 @@ std::size_t rows_of(const hdf5::group& where, const std::vector<std::string>& na
   return rows;
 }
 
-/// Rows handed over at a time: four chunks of the file.
-constexpr std::size_t piece_rows = 65536;
+/// Rows handed over at a time: a chunk of the file.
+constexpr std::size_t piece_rows = 16384;
 
 void visit_pieces(const hdf5::group& where, std::span<const std::string_view> columns,
                   const std::function<void(const table& rows)>& take) {
