@@ -7,6 +7,7 @@
 #include "analysis/results_reader.hpp"
 #include "gpu/model_files/llama_file.hpp"
 #include "policies/eviction.hpp"
+#include "traces/quantity.hpp"
 #include "traces/random.hpp"
 
 namespace refrain {
@@ -140,6 +141,27 @@ std::shared_ptr<const llama_weights> execution_planner::weights_of(
     known = std::make_shared<const llama_weights>(load_weights(name));
   }
   return known;
+}
+
+void check_replay(const scenario_settings& settings, std::span<const contender_plan> contenders) {
+  auto plays = [](const contender_plan& plan) { return plan.execution.recorded != nullptr; };
+  if (settings.has("execution.replay") && std::ranges::none_of(contenders, plays)) {
+    throw input_error{settings.where("execution.replay"),
+                      "no contender has execution.engine = \"cpu\", so nothing would be played "
+                      "again; set it, or leave this out"};
+  }
+}
+
+std::string warn_of_positions(const contender_plan& plan, std::int64_t longest_blocks) {
+  const llama_weights* weights = plan.execution.weights.get();
+  std::int64_t least_tokens = (longest_blocks - 1) * plan.keys.block_tokens + 1;
+  if (weights == nullptr || least_tokens <= weights->shape.context) {
+    return "";
+  }
+  return fmt::format(
+      "the longest request has at least {} tokens and {} was trained with {}: what is computed "
+      "behind them means nothing, its times do",
+      print_count(least_tokens), weights->name, print_count(weights->shape.context));
 }
 
 bool is_idle_execution(std::string_view key, const contender_plan& plan) {
