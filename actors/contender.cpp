@@ -12,6 +12,7 @@
 #include "actors/retriever.hpp"
 #include "actors/router.hpp"
 #include "actors/tier.hpp"
+#include "gpu/cpu/decoder.hpp"
 
 namespace refrain {
 
@@ -74,6 +75,8 @@ void spawn_named_cast(caf::actor_system& system, contender_context& context,
     spawn_cast(system, context, record);
   } catch (const run_error& error) {
     throw run_error{context.plan.name + ": " + error.what()};
+  } catch (const computing_stopped&) {  // while weights were packed
+    throw interrupted{};
   }
 }
 
@@ -87,15 +90,13 @@ std::vector<caf::actor> bookkeepers(const contender_context& context) {
 }
 
 void run_until(contender_context& context, const std::function<bool()>& over) {
-  auto stopped = [&context] {
-    return context.control.stop != nullptr && context.control.stop->load(std::memory_order_relaxed);
-  };
-  context.time.run([&] { return context.monitor.failed() || stopped() || over(); });
+  context.time.run([&] { return context.monitor.failed() || context.control.stopped() || over(); });
+  // First, since an engine that is told to stop fails the iteration that it computes.
+  if (context.control.stopped()) {
+    throw interrupted{};
+  }
   if (context.monitor.failed()) {
     throw run_error{context.plan.name + ": " + context.monitor.failure()};
-  }
-  if (stopped()) {
-    throw interrupted{};
   }
 }
 

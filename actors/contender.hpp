@@ -19,6 +19,7 @@ namespace refrain {
 struct contender_control {
   std::atomic<std::uint64_t> finished{0};   ///< requests served or refused so far
   const std::atomic<bool>* stop = nullptr;  ///< set to end the run early
+  bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
 /// The run was ended from outside before it was over: exit status 130.

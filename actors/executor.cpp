@@ -42,15 +42,17 @@ void for_each_ahead(const std::vector<Block>& keys, const auto& prefetch, const 
   }
 }
 
-std::unique_ptr<engine> make_engine(const contender_plan& plan, const cost_model& expected,
+std::unique_ptr<engine> make_engine(const contender_context& context, const cost_model& expected,
                                     std::uint32_t index) {
+  const contender_plan& plan = context.plan;
   const execution_plan& execution = plan.execution;
   if (execution.recorded != nullptr) {
     return std::make_unique<recorded_engine>((*execution.recorded)[index]);
   }
   if (execution.weights != nullptr) {
     return std::make_unique<cpu_engine>(execution.weights, execution.precision, plan.blocks,
-                                        plan.keys.block_tokens, plan.host_overhead);
+                                        plan.keys.block_tokens, plan.host_overhead,
+                                        [&context] { return !context.control.stopped(); });
   }
   return std::make_unique<cost_model>(expected);
 }
@@ -104,7 +106,7 @@ executor::executor(caf::actor_config& config, contender_context* context, std::u
       batcher_{kv_, *batching_, needs_.queue},
       expected_{context->plan.gpu, context->plan.model, context->plan.tensor_parallel,
                 context->plan.host_overhead},
-      engine_{make_engine(context->plan, expected_, index)},
+      engine_{make_engine(*context, expected_, index)},
       handoff_{context->plan.disaggregation.handoff},
       next_sample_{context->plan.sample_every} {
   std::size_t node = index / static_cast<std::size_t>(context->plan.executors_per_node);

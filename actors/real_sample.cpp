@@ -9,8 +9,6 @@ namespace refrain {
 namespace {
 
 constexpr std::int64_t block_tokens = 16;
-/// Tokens of a prompt that are computed before one looks up whether to stop.
-constexpr std::int64_t piece_tokens = 512;
 
 /// One request on an engine of its own.
 class real_run {
@@ -19,20 +17,18 @@ class real_run {
       : computing_{computing}, blocks_{blocks}, tokens_{std::move(tokens)} {}
 
   /// Computes tokens up to `end`; the last of them may be asked for what follows it.
-  sim_time compute(std::int64_t end, bool emits, const std::atomic<bool>* stop) {
-    sim_time took{0};
-    while (computed_ < end && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
-      std::int64_t count = std::min(piece_tokens, end - computed_);
-      batch work;
-      work.sequences.push_back(
-          {std::span<const token_id>{tokens_}.subspan(static_cast<std::size_t>(computed_),
-                                                      static_cast<std::size_t>(count)),
-           computed_, blocks_, emits && computed_ + count == end});
-      took += computing_.iteration(work);
-      computed_ += count;
+  sim_time compute(std::int64_t end, bool emits) {
+    if (computed_ == end) {
+      return sim_time{0};
     }
-    if (emits && static_cast<std::int64_t>(tokens_.size()) == computed_ &&
-        !computing_.emitted().empty()) {
+    batch work;
+    work.sequences.push_back(
+        {std::span<const token_id>{tokens_}.subspan(static_cast<std::size_t>(computed_),
+                                                    static_cast<std::size_t>(end - computed_)),
+         computed_, blocks_, emits});
+    sim_time took = computing_.iteration(work);
+    computed_ = end;
+    if (emits && static_cast<std::int64_t>(tokens_.size()) == computed_) {
       tokens_.push_back(computing_.emitted().front());
     }
     return took;
@@ -68,27 +64,32 @@ void real_sample::take(sampled_request request) {
   requests_.push_back(std::move(request));
 }
 
-table real_sample::measure(const std::atomic<bool>* stop) {
+table real_sample::measure(const std::function<bool()>& goes_on) {
   table rows = measured_table();
+  try {
+    measure(rows, goes_on);
+  } catch (const computing_stopped&) {  // the rows so far are kept
+  }
+  return rows;
+}
+
+void real_sample::measure(table& rows, const std::function<bool()>& goes_on) {
   std::int64_t count = (plan_.sample.tokens_max + block_tokens - 1) / block_tokens;
   std::vector<block_id> blocks;
   for (std::int64_t i = 0; i < count; ++i) {
     blocks.emplace_back(static_cast<std::uint32_t>(i));
   }
-  cpu_engine computing{plan_.sample.weights, plan_.sample.precision, count, block_tokens,
-                       sim_time{0}};
+  cpu_engine computing{
+      plan_.sample.weights, plan_.sample.precision, count, block_tokens, sim_time{0}, goes_on};
   for (sampled_request& each : requests_) {
     std::int64_t hit = std::min(each.hit_tokens.get(), each.input_tokens - 1);
     real_run run{computing, blocks, std::move(each.tokens)};
-    run.compute(hit, false, stop);
-    sim_time prefill = run.compute(each.input_tokens, true, stop);
+    run.compute(hit, false);
+    sim_time prefill = run.compute(each.input_tokens, true);
     sim_time decode{0};
     std::int64_t steps = each.output_tokens - 1;
     for (std::int64_t i = 0; i < steps; ++i) {
-      decode += run.compute(each.input_tokens + i + 1, true, stop);
-    }
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
-      break;
+      decode += run.compute(each.input_tokens + i + 1, true);
     }
     std::size_t at = 0;
     for (std::int64_t value :
@@ -100,7 +101,6 @@ table real_sample::measure(const std::atomic<bool>* stop) {
     rows.columns[at].reals().push_back(steps > 0 ? to_seconds(decode) / static_cast<double>(steps)
                                                  : std::numeric_limits<double>::quiet_NaN());
   }
-  return rows;
 }
 
 }  // namespace refrain

@@ -3,7 +3,7 @@
 // decodes are timed, alone on the machine's core. Plain object: no virtual time, no messages.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <vector>
 
 #include "actors/plan.hpp"
@@ -28,13 +28,15 @@ class real_sample {
   bool holds(session_id session) const { return plan_.sample.holds(session); }
   /// A request of the sample is over.
   void take(sampled_request request);
-  /// Computes the requests in the order in which they were taken, until `stop` is set: the table
-  /// `measured`.
-  table measure(const std::atomic<bool>* stop);
+  /// Computes the requests in the order in which they were taken, until `goes_on` says no: the
+  /// table `measured`.
+  table measure(const std::function<bool()>& goes_on);
   /// Requests that were too long, so far.
   std::int64_t left_out() const { return left_out_; }
 
  private:
+  void measure(table& rows, const std::function<bool()>& goes_on);
+
   const contender_plan& plan_;
   std::vector<sampled_request> requests_;
   std::int64_t left_out_ = 0;

@@ -73,7 +73,8 @@ void recorder::close() {
   add("iterations", "1", iterations);
   add("evicted_blocks", "blocks", evictions);
   if (context_.plan.sample.weights != nullptr) {
-    results_.write("measured", context_.sample.measure(context_.control.stop));
+    results_.write("measured",
+                   context_.sample.measure([this] { return !context_.control.stopped(); }));
     add("sample_left_out", "requests", context_.sample.left_out());
   }
   if (context_.plan.knowledge.plays()) {

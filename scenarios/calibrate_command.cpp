@@ -25,13 +25,25 @@ std::int64_t memory_of_machine() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-/// The folder of the default place is made; that of a place somebody names must be there.
-void write_profile(const std::string& path, bool is_default, const std::string& text) {
+/// Before minutes of measuring: the folder of the default place is made, that of a place somebody
+/// names must be there, and a file can be written in it.
+void prepare_place(const std::string& path, bool is_default) {
   if (is_default) {
     std::error_code ignored;  // writing says what is wrong
     std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), ignored);
   }
-  write_whole_file(path, std::as_bytes(std::span{text}));
+  std::string probe = path + ".probe";
+  write_whole_file(probe, {});
+  std::filesystem::remove(probe);
+}
+
+std::vector<timed_batch> times_of(const std::shared_ptr<const llama_weights>& weights,
+                                  cpu_precision precision) {
+  try {
+    return time_batches(weights, precision, [] { return !stop_on_signal::asked(); });
+  } catch (const computing_stopped&) {
+    throw interrupted{};
+  }
 }
 
 void print_fit(const hardware_profile& profile, const fit_errors& errors, std::size_t batches,
@@ -75,12 +87,9 @@ void calibrate_command(const std::vector<std::string>& words) {
   }
   cpu_precision how = precision_of(precision, "--precision");
   auto weights = std::make_shared<const llama_weights>(load_weights(name));
+  prepare_place(path, !given.has("output"));
   stop_on_signal signals{"refrain: interrupted; nothing was written\n", ""};
-  std::vector<timed_batch> times =
-      time_batches(weights, how, [] { return !stop_on_signal::asked(); });
-  if (times.empty()) {
-    throw interrupted{};
-  }
+  std::vector<timed_batch> times = times_of(weights, how);
   fit_errors errors;
   hardware_profile profile = fit_profile(times, *weights, errors);
   profile.stack = fmt::format("refrain's CPU engine, {}, {}", precision, weights->name);
@@ -91,8 +100,8 @@ void calibrate_command(const std::vector<std::string>& words) {
   profile.host_link = {copies, copies};
   profile.not_fitted.emplace_back("memory.activations");
   profile.not_fitted.emplace_back("host_link.theoretical_bytes_per_s");
-  write_profile(path, !given.has("output"),
-                profile_text(profile, "One core of this machine as the cost model sees it."));
+  std::string text = profile_text(profile, "One core of this machine as the cost model sees it.");
+  write_whole_file(path, std::as_bytes(std::span{text}));
   if (given.has("json")) {
     print_json({{"profile", path},
                 {"stack", profile.stack},

@@ -7,6 +7,7 @@
 #include "analysis/results_reader.hpp"
 #include "gpu/model_files/llama_file.hpp"
 #include "policies/eviction.hpp"
+#include "traces/quantity.hpp"
 #include "traces/random.hpp"
 
 namespace refrain {
@@ -14,9 +15,27 @@ namespace {
 
 using recorded_iterations = std::vector<std::vector<timed_iteration>>;
 
+/// What was computed, and how, is told by the recorded run; times of anything else are refused.
+void check_same_execution(const scenario_settings& settings, const contender_description& then,
+                          const std::string& path) {
+  for (const char* key : {"execution.model", "execution.precision"}) {
+    auto name_of = [](const std::string& value) { return value.substr(value.rfind('/') + 1); };
+    std::string computed = name_of(setting_of(then, key));
+    std::string asked = name_of(settings.text(key));
+    if (computed != asked) {
+      throw input_error{settings.where("execution.replay"),
+                        fmt::format("{}: \"{}\" was computed with {} = \"{}\", and here it is "
+                                    "\"{}\"",
+                                    path, then.name, key, computed, asked)};
+    }
+  }
+}
+
 /// Iterations of a contender by executor, from a result file.
-recorded_iterations read_iterations(const std::string& path, const std::string& where,
+recorded_iterations read_iterations(const scenario_settings& settings,
                                     const std::string& contender) {
+  const std::string& path = settings.at("execution.replay").path;
+  const std::string& where = settings.where("execution.replay");
   results_reader results{path};
   std::vector<std::string_view> names;
   for (const contender_description& each : results.run().contenders) {
@@ -33,6 +52,7 @@ recorded_iterations read_iterations(const std::string& path, const std::string& 
                                          "recorded; expected a run with execution.engine = \"cpu\"",
                                          path, contender)};
   }
+  check_same_execution(settings, results.run().contenders[index], path);
   recorded_iterations all;
   table rows = results.read(index, "iterations");
   for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -69,8 +89,7 @@ void execution_planner::plan(const scenario_settings& settings, const std::strin
     execution.weights = computes(settings) ? weights : nullptr;
   }
   if (settings.has("execution.replay") && computes(settings)) {
-    const setting_value& replay = settings.at("execution.replay");
-    auto all = read_iterations(replay.path, settings.where("execution.replay"), contender);
+    recorded_iterations all = read_iterations(settings, contender);
     all.resize(static_cast<std::size_t>(into.executors));
     execution.recorded = std::make_shared<const recorded_iterations>(std::move(all));
     execution.weights = nullptr;
@@ -122,6 +141,27 @@ std::shared_ptr<const llama_weights> execution_planner::weights_of(
     known = std::make_shared<const llama_weights>(load_weights(name));
   }
   return known;
+}
+
+void check_replay(const scenario_settings& settings, std::span<const contender_plan> contenders) {
+  auto plays = [](const contender_plan& plan) { return plan.execution.recorded != nullptr; };
+  if (settings.has("execution.replay") && std::ranges::none_of(contenders, plays)) {
+    throw input_error{settings.where("execution.replay"),
+                      "no contender has execution.engine = \"cpu\", so nothing would be played "
+                      "again; set it, or leave this out"};
+  }
+}
+
+std::string warn_of_positions(const contender_plan& plan, std::int64_t longest_blocks) {
+  const llama_weights* weights = plan.execution.weights.get();
+  std::int64_t least_tokens = (longest_blocks - 1) * plan.keys.block_tokens + 1;
+  if (weights == nullptr || least_tokens <= weights->shape.context) {
+    return "";
+  }
+  return fmt::format(
+      "the longest request has at least {} tokens and {} was trained with {}: what is computed "
+      "behind them means nothing, its times do",
+      print_count(least_tokens), weights->name, print_count(weights->shape.context));
 }
 
 bool is_idle_execution(std::string_view key, const contender_plan& plan) {

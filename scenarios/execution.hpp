@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "actors/plan.hpp"
@@ -29,6 +30,13 @@ class execution_planner {
 
   std::map<std::string, std::shared_ptr<const llama_weights>> weights_;
 };
+
+/// Throws input_error where a run is to be played again and no contender computes.
+void check_replay(const scenario_settings& settings, std::span<const contender_plan> contenders);
+
+/// What to say where requests of so many blocks have more positions than the model was trained
+/// with; else "".
+std::string warn_of_positions(const contender_plan& plan, std::int64_t longest_blocks);
 
 /// Whether the key says what to compute and the contender computes nothing.
 bool is_idle_execution(std::string_view key, const contender_plan& plan);

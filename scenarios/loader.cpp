@@ -123,6 +123,7 @@ class run_loader {
     for (const contender_section* each : chosen) {
       add_contender(*each);
     }
+    check_replay(base_, plan_.contenders);
     warnings_.append_to(plan_.warnings);
     warn_of_cut_generator();
     describe_bounds();
@@ -350,6 +351,9 @@ class run_loader {
           fmt::format("the longest request takes {} blocks and the pool has {}: requests that "
                       "cannot fit are refused",
                       print_count(counts.longest_blocks), print_count(plan.blocks)));
+    }
+    if (std::string text = warn_of_positions(plan, counts.longest_blocks); !text.empty()) {
+      warnings_.add(plan.name, text);
     }
   }
 

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 
+#include "analysis/sample_summary.hpp"
 #include "scenarios/grouped_warnings.hpp"
 #include "traces/quantity.hpp"
 #include "traces/random.hpp"
@@ -119,6 +121,21 @@ void find_idle_caches(const results_reader& results, std::span<const contender_p
   idle.append_to(warnings);
 }
 
+void find_empty_samples(const results_reader& results, std::size_t contenders,
+                        std::vector<std::string>& warnings) {
+  grouped_warnings empty;
+  for (std::size_t i = 0; i < contenders; ++i) {
+    std::optional<sample_summary> sample = summarise_sample(results, i);
+    if (sample && sample->requests == 0 && sample->left_out > 0) {
+      empty.add(results.run().contenders[i].name,
+                fmt::format("nothing really ran: all {} requests of the sample are longer than "
+                            "execution.sample.tokens_max",
+                            print_count(sample->left_out)));
+    }
+  }
+  empty.append_to(warnings);
+}
+
 /// What a router thought is no part of how a request was served.
 bool tells_of_service(const column& c) {
   return c.name != "routable_tokens" && c.name != "routed_tokens";
@@ -177,6 +194,7 @@ std::vector<std::string> check_run(const results_reader& results,
   std::vector<std::string> warnings;
   compare_with_infinite(results, contenders, warnings);
   find_idle_caches(results, contenders, warnings);
+  find_empty_samples(results, contenders.size(), warnings);
   find_twins(results, contenders, warnings);
   return warnings;
 }

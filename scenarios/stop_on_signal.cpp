@@ -26,7 +26,7 @@ static_assert(std::atomic<phase>::is_always_lock_free && std::atomic<bool>::is_a
 std::string last_words;
 std::string unfinished;
 
-constexpr std::array signals{SIGINT, SIGTERM};
+constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
 std::array<struct sigaction, signals.size()> before;
 
 void on_signal(int) {
@@ -52,7 +52,11 @@ stop_on_signal::stop_on_signal(std::string farewell, std::string temporary) {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < signals.size(); ++i) {
-    sigaction(signals[i], &action, &before[i]);
+    sigaction(signals[i], nullptr, &before[i]);
+    bool is_kept_off = signals[i] == SIGHUP && before[i].sa_handler == SIG_IGN;  // by nohup
+    if (!is_kept_off) {
+      sigaction(signals[i], &action, nullptr);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
-// What SIGINT and SIGTERM do to a run. While contenders play, the first one asks them to stop, so
-// that every row is kept; at any other time, and the second one always, ends the program at once
-// with exit status 130, since everything that is done is on the disk already.
+// What SIGINT, SIGTERM and SIGHUP do to a run. While contenders play, the first one asks them to
+// stop, so that every row is kept; at any other time, and the second one always, ends the program
+// at once with exit status 130, since everything that is done is on the disk already.
 #pragma once
 
 #include <atomic>

@@ -148,8 +148,8 @@ void validate_command(const std::vector<std::string>& words) {
   run_request computed = request;
   computed.sets.emplace_back("execution.engine=\"cpu\"");
   warn_of_profiles(load_run(computed));
-  temporary_folder folder;
   stop_on_signal signals{"refrain: interrupted\n", ""};
+  temporary_folder folder;
   results_reader formula = run_with(request, "cost_model", folder.path() / "formula.h5");
   results_reader real = run_with(request, "cpu", folder.path() / "real.h5");
   results_reader again = run_with(request, "cpu", folder.path() / "again.h5");

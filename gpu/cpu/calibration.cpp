@@ -67,9 +67,9 @@ std::int64_t tokens_of(const batch_shape& shape) {
 class batch_timer {
  public:
   batch_timer(std::shared_ptr<const llama_weights> weights, cpu_precision precision,
-              std::int64_t blocks)
+              std::int64_t blocks, const std::function<bool()>& goes_on)
       : vocabulary_{weights->shape.vocabulary},
-        computing_{std::move(weights), precision, blocks, block_tokens, sim_time{0}} {}
+        computing_{std::move(weights), precision, blocks, block_tokens, sim_time{0}, goes_on} {}
 
   double time(const batch_shape& shape) {
     std::int64_t longest = 0;
@@ -213,13 +213,10 @@ std::vector<timed_batch> time_batches(std::shared_ptr<const llama_weights> weigh
       tokens = std::max(tokens, tokens_of(shape));
     }
   }
-  batch_timer timer{std::move(weights), precision, tokens / block_tokens};
+  batch_timer timer{std::move(weights), precision, tokens / block_tokens, goes_on};
   std::vector<batch_shape> shapes;
   for (const std::vector<batch_shape>& series : all) {
     for (const batch_shape& shape : series) {
-      if (!goes_on()) {
-        return {};
-      }
       if (timer.time(shape) > longest_s) {  // also warms up
         break;
       }
@@ -229,9 +226,6 @@ std::vector<timed_batch> time_batches(std::shared_ptr<const llama_weights> weigh
   std::vector<std::vector<double>> seconds(shapes.size());
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      if (!goes_on()) {
-        return {};
-      }
       if (seconds[i].size() < 3 || seconds[i].back() < longest_s / 30) {
         seconds[i].push_back(timer.time(shapes[i]));
       }

@@ -21,7 +21,7 @@ struct timed_batch {
 /// Times prefills of 1 to 1,024 tokens over 0 to 2,048 cached ones, decodes of 1 to 32 sequences
 /// with up to 2,048 keys, and both together, in rounds, so that a slow moment falls on all alike.
 /// Sizes that would take more than some seconds, and those beyond the model's positions, are left
-/// out. `goes_on` is asked between two batches; once it says no, what is known is returned.
+/// out. Throws computing_stopped once `goes_on` says no.
 std::vector<timed_batch> time_batches(std::shared_ptr<const llama_weights> weights,
                                       cpu_precision precision,
                                       const std::function<bool()>& goes_on);

@@ -16,8 +16,9 @@ sim_time thread_time() {
 }
 
 cpu_engine::cpu_engine(std::shared_ptr<const llama_weights> weights, cpu_precision precision,
-                       std::int64_t blocks, std::int64_t block_tokens, sim_time host_overhead)
-    : decoder_{std::move(weights), precision, blocks, block_tokens},
+                       std::int64_t blocks, std::int64_t block_tokens, sim_time host_overhead,
+                       std::function<bool()> goes_on)
+    : decoder_{std::move(weights), precision, blocks, block_tokens, std::move(goes_on)},
       host_overhead_{host_overhead} {}
 
 sim_time cpu_engine::iteration(const batch& work) {

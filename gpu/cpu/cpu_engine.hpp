@@ -15,7 +15,8 @@ class cpu_engine final : public engine {
  public:
   /// As cpu_decoder. `host_overhead` is added to every iteration.
   cpu_engine(std::shared_ptr<const llama_weights> weights, cpu_precision precision,
-             std::int64_t blocks, std::int64_t block_tokens, sim_time host_overhead);
+             std::int64_t blocks, std::int64_t block_tokens, sim_time host_overhead,
+             std::function<bool()> goes_on);
 
   sim_time iteration(const batch& work) override;
   decode_line decode(std::int64_t sequences) override;

@@ -115,15 +115,18 @@ void cpu_decoder::pass::add(const decoder_piece& piece, std::size_t from, std::s
 }
 
 cpu_decoder::cpu_decoder(std::shared_ptr<const llama_weights> weights, cpu_precision precision,
-                         std::int64_t blocks, std::int64_t block_tokens)
+                         std::int64_t blocks, std::int64_t block_tokens,
+                         std::function<bool()> goes_on)
     : weights_{std::move(weights)},
       precision_{precision},
+      goes_on_{std::move(goes_on)},
       kernels_{uses_avx512(precision) ? avx512_kernels() : reference_kernels()},
       kv_{layout_of(weights_->shape, block_tokens,
                     uses_avx512(precision) ? kv_type::bf16 : kv_type::fp32),
           blocks},
       frequencies_{rotary_frequencies(*weights_)} {
   for (const llama_layer& from : weights_->layers) {
+    stop_if_told();
     auto make = [&](std::initializer_list<weight_matrix> stacked) {
       return make_linear(precision, {stacked.begin(), stacked.size()}, packed_);
     };
@@ -162,6 +165,12 @@ std::span<const float> cpu_decoder::forward(std::span<const decoder_piece> piece
   return logits_;
 }
 
+void cpu_decoder::stop_if_told() const {
+  if (goes_on_ && !goes_on_()) {
+    throw computing_stopped{};
+  }
+}
+
 void cpu_decoder::run(const pass& rows) {
   const llama_shape& shape = weights_->shape;
   const std::size_t count = rows.tokens.size();
@@ -174,11 +183,13 @@ void cpu_decoder::run(const pass& rows) {
   float* gated = sized(gated_, count, shape.feed_forward);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const llama_layer& given = weights_->layers[i];
+    stop_if_told();
     kernels_.rms_norm(hidden_.data(), signed_count, shape.hidden, given.attention_norm.data(),
                       shape.norm_epsilon, normed);
     attend(rows, static_cast<std::int64_t>(i));
     layers_[i].output->forward(attended_.data(), signed_count, added);
     add(hidden_, added_);
+    stop_if_told();
     kernels_.rms_norm(hidden_.data(), signed_count, shape.hidden, given.feed_forward_norm.data(),
                       shape.norm_epsilon, normed);
     layers_[i].gate_and_up->forward(normed, signed_count, wide);
@@ -250,6 +261,7 @@ void cpu_decoder::attend(const pass& rows, std::int64_t index) {
   }
   float* attended = sized(attended_, rows.tokens.size(), query_size);
   for (const attention_rows& sequence : rows.sequences) {
+    stop_if_told();
     kernels_.attention(kv_, index, {shape.heads, shape.kv_heads, shape.head_size}, sequence,
                        projected, stride, attended);
   }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -42,13 +44,20 @@ struct decoder_piece {
   enum { none, last, all } logits = last;
 };
 
+/// Thrown by a decoder that was told to stop; what it was computing is lost.
+struct computing_stopped : std::exception {
+  const char* what() const noexcept override { return "computing was stopped"; }
+};
+
 /// A model with its KV blocks; used by one thread at a time.
 class cpu_decoder {
  public:
   /// Packs the weights. `blocks` blocks of `block_tokens` tokens hold the KV. Requires this CPU to
-  /// have what the precision needs.
+  /// have what the precision needs. `goes_on` is asked several times in each layer, of weights that
+  /// are packed and of tokens; once it says no, computing_stopped is thrown.
   cpu_decoder(std::shared_ptr<const llama_weights> weights, cpu_precision precision,
-              std::int64_t blocks, std::int64_t block_tokens);
+              std::int64_t blocks, std::int64_t block_tokens,
+              std::function<bool()> goes_on = nullptr);
 
   const llama_weights& weights() const { return *weights_; }
   cpu_precision precision() const { return precision_; }
@@ -72,6 +81,7 @@ class cpu_decoder {
     void add(const decoder_piece& piece, std::size_t from, std::size_t count);
   };
 
+  void stop_if_told() const;
   void run(const pass& rows);
   void embed(const pass& rows);
   void set_angles(const pass& rows);
@@ -80,6 +90,7 @@ class cpu_decoder {
 
   std::shared_ptr<const llama_weights> weights_;
   cpu_precision precision_;
+  std::function<bool()> goes_on_;
   const decoder_kernels& kernels_;
   kv_store kv_;
   std::pmr::monotonic_buffer_resource packed_{&large_pages()};  ///< weights of the layers below
