@@ -3,7 +3,8 @@
 // the ring it is closed up. An index by hash finds a key: lines of fifteen cells, half filled, of
 // which each holds a place in the ring and, in the bits above, a part of the hash, so that a miss
 // reads one line and seldom the ring. As in key_map a line counts the keys that went past it. All
-// is sized at the start: about 19 bytes a key.
+// is sized at the start: about 19 bytes a key. Who keeps something beside a ghost numbers it by its
+// place in the ring, and is told when places change.
 #pragma once
 
 #ifdef __SSE2__
@@ -27,6 +28,8 @@ class ghost_list {
  public:
   /// No list.
   static constexpr std::uint32_t none = 2;
+  /// No place.
+  static constexpr std::uint32_t nowhere = UINT32_MAX;
 
   ghost_list(std::uint32_t most, std::uint32_t spare)
       : most_{most},
@@ -35,6 +38,8 @@ class ghost_list {
         lines_(std::size_t{most} * 2 / line::width + 1),
         place_bits_{static_cast<std::uint32_t>(std::bit_width(keys_.size()))} {}
 
+  /// Places are numbers below this.
+  std::uint32_t places() const { return static_cast<std::uint32_t>(keys_.size()); }
   bool full() const { return counts_[0] + counts_[1] == most_; }
   std::uint32_t count(std::uint32_t list) const { return counts_[list]; }
   /// Size of a list, in the units of its keys.
@@ -42,9 +47,15 @@ class ghost_list {
 
   /// Adds a key that is in no list as the newest of one; the lists must not be full.
   void push(std::uint32_t list, block_key key, std::uint32_t size) {
+    push(list, key, size, [](std::uint32_t, std::uint32_t) {});
+  }
+  /// The same; calls `moved(from, to)` for each key that gets another place, and returns the new
+  /// key's.
+  template <class Moved>
+  std::uint32_t push(std::uint32_t list, block_key key, std::uint32_t size, const Moved& moved) {
     REFRAIN_ASSERT(!full());
     if (used_ == keys_.size()) {
-      close_up();
+      close_up(moved);
     }
     std::uint32_t place = place_of(used_++);
     write(place, list, key);
@@ -53,6 +64,7 @@ class ghost_list {
     }
     ++counts_[list];
     units_[list] += size;
+    return place;
   }
 
   /// Starts loading what a call with this key will read.
@@ -76,17 +88,61 @@ class ghost_list {
 
   /// Forgets the oldest key of a list that is not empty.
   void drop_oldest(std::uint32_t list) {
+    drop(oldest(list));
+    // In a full list its next oldest key soon follows.
+    prefetch(keys_[place_of(std::min(oldest_[list] + 1, used_))]);
+  }
+
+  /// The place of the oldest key of a list that is not empty.
+  std::uint32_t oldest(std::uint32_t list) {
     std::uint32_t& offset = oldest_[list];
     while (states_[place_of(offset)] != (live | list)) {
       ++offset;
     }
-    drop(place_of(offset));
-    // In a full list its next oldest key soon follows.
-    prefetch(keys_[place_of(std::min(offset + 1, used_))]);
+    return place_of(offset);
+  }
+
+  /// Where the key stands in the ring, or nowhere.
+  std::uint32_t place_with(block_key key) const {
+    std::size_t hash = key_hash{}(key);
+    for (std::size_t at = home(hash);; at = next(at)) {
+      const line& l = lines_[at];
+      for (std::uint32_t found = l.matches(cell_of(hash, 0), ~place_mask()); found != 0;
+           found &= found - 1) {
+        std::uint32_t place = l.cells[std::countr_zero(found)] & place_mask();
+        if (keys_[place] == key) {
+          return place;
+        }
+      }
+      if (l.passed == 0) {
+        return nowhere;
+      }
+    }
+  }
+
+  /// Takes what stands at a place out; its list may still be asked for.
+  void drop(std::uint32_t place) {
+    std::size_t hash = key_hash{}(keys_[place]);
+    std::size_t at = home(hash);
+    std::uint32_t found;
+    for (; (found = lines_[at].matches(cell_of(hash, place), UINT32_MAX)) == 0; at = next(at)) {
+      --lines_[at].passed;
+    }
+    lines_[at].used &= static_cast<std::uint16_t>(~found);
+    std::uint32_t list = list_at(place);
+    states_[place] = static_cast<std::uint8_t>(list);
+    --counts_[list];
+    units_[list] -= sizes_.empty() ? 1 : sizes_[place];
+    while (used_ > 0 && states_[first_] < live) {
+      first_ = place_of(1);
+      --used_;
+      for (std::uint32_t& offset : oldest_) {
+        offset -= offset > 0 ? 1 : 0;
+      }
+    }
   }
 
  private:
-  static constexpr std::uint32_t nowhere = UINT32_MAX;
   static constexpr std::uint8_t live = 2;  // in a state, beside the list's number
 
   struct alignas(64) line {
@@ -140,24 +196,6 @@ class ghost_list {
     return at + 1 == lines_.size() ? 0 : at + 1;
   }
 
-  /// Where the key stands in the ring, or nowhere.
-  std::uint32_t place_with(block_key key) const {
-    std::size_t hash = key_hash{}(key);
-    for (std::size_t at = home(hash);; at = next(at)) {
-      const line& l = lines_[at];
-      for (std::uint32_t found = l.matches(cell_of(hash, 0), ~place_mask()); found != 0;
-           found &= found - 1) {
-        std::uint32_t place = l.cells[std::countr_zero(found)] & place_mask();
-        if (keys_[place] == key) {
-          return place;
-        }
-      }
-      if (l.passed == 0) {
-        return nowhere;
-      }
-    }
-  }
-
   void write(std::uint32_t place, std::uint32_t list, block_key key) {
     std::size_t hash = key_hash{}(key);
     std::size_t at = home(hash);
@@ -171,29 +209,8 @@ class ghost_list {
     states_[place] = static_cast<std::uint8_t>(live | list);
   }
 
-  /// Takes what stands at a place out; its list may still be asked for.
-  void drop(std::uint32_t place) {
-    std::size_t hash = key_hash{}(keys_[place]);
-    std::size_t at = home(hash);
-    std::uint32_t found;
-    for (; (found = lines_[at].matches(cell_of(hash, place), UINT32_MAX)) == 0; at = next(at)) {
-      --lines_[at].passed;
-    }
-    lines_[at].used &= static_cast<std::uint16_t>(~found);
-    std::uint32_t list = list_at(place);
-    states_[place] = static_cast<std::uint8_t>(list);
-    --counts_[list];
-    units_[list] -= sizes_.empty() ? 1 : sizes_[place];
-    while (used_ > 0 && states_[first_] < live) {
-      first_ = place_of(1);
-      --used_;
-      for (std::uint32_t& offset : oldest_) {
-        offset -= offset > 0 ? 1 : 0;
-      }
-    }
-  }
-
-  void close_up() {
+  template <class Moved>
+  void close_up(const Moved& moved) {
     std::fill(lines_.begin(), lines_.end(), line{});
     std::uint32_t kept = 0;
     for (std::uint32_t offset = 0; offset < used_; ++offset) {
@@ -208,6 +225,9 @@ class ghost_list {
         sizes_[to] = sizes_[from];
       }
       write(to, list, keys_[from]);
+      if (from != to) {
+        moved(from, to);
+      }
     }
     used_ = kept;
     oldest_[0] = oldest_[1] = 0;

@@ -6,8 +6,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "policies/lru_curve.hpp"
@@ -140,39 +142,29 @@ recompute_model parse_recompute(const std::string& text) {
   return {*alone, *context};
 }
 
+/// Capacities that get a bound at most: each is a clairvoyant replay, which costs several others.
+constexpr std::size_t bounds_most = 50;
+
 /// Replays what is asked for, each capacity's bound and baseline once.
 class replayer {
  public:
-  replayer(const access_columns& columns, replay_rule rule) : columns_{columns}, rule_{rule} {}
+  replayer(const access_columns& columns, replay_rule rule, bool curve)
+      : columns_{columns}, rule_{rule}, curve_{curve} {}
 
   void add(const asked_policy& policy, const std::vector<std::int64_t>& capacities) {
+    auto result_at = results_of(policy);
     for (std::int64_t capacity : capacities) {
-      all_.push_back({&policy, capacity, run(policy, capacity)});
-    }
-  }
-  /// As add; for LRU over blocks of one size all capacities come from one pass.
-  void add_curve(const asked_policy& policy, const std::vector<std::int64_t>& capacities) {
-    if (policy.name != "lru" || policy.admission != "always" || !columns_.sizes.empty()) {
-      add(policy, capacities);
-      return;
-    }
-    run(policy, 1);  // refuses what is wrong
-    bool front = false;
-    for (const auto& [name, value] : policy.values) {
-      front = value == "front";
-    }
-    lru_curve curve{columns_, rule_, front && rule_ == replay_rule::prefix};
-    for (std::int64_t capacity : capacities) {
-      all_.push_back({&policy, capacity, curve.at(capacity)});
+      all_.push_back({&policy, capacity, result_at(capacity)});
     }
   }
   void add_frames(const asked_policy& baseline) {
     std::string_view bound = bound_of(columns_, rule_);
+    auto baseline_at = results_of(baseline);
     for (finished_replay& each : all_) {
       auto [at, is_new] = frames_.try_emplace(each.capacity);
       if (is_new) {
         at->second = {bound, replay(columns_, bound, {}, each.capacity, rule_, "--trace"),
-                      baseline.text, run(baseline, each.capacity)};
+                      baseline.text, baseline_at(each.capacity)};
       }
       each.frame = &at->second;
     }
@@ -180,6 +172,20 @@ class replayer {
   const std::vector<finished_replay>& all() const { return all_; }
 
  private:
+  /// A policy's result by capacity; on a curve LRU over blocks of one size has all from one pass.
+  std::function<replay_result(std::int64_t)> results_of(const asked_policy& policy) const {
+    if (!curve_ || policy.name != "lru" || policy.admission != "always" ||
+        !columns_.sizes.empty()) {
+      return [this, &policy](std::int64_t capacity) { return run(policy, capacity); };
+    }
+    run(policy, 1);  // refuses what is wrong
+    bool front = false;
+    for (const auto& [name, value] : policy.values) {
+      front = value == "front";
+    }
+    auto all = std::make_shared<lru_curve>(columns_, rule_, front && rule_ == replay_rule::prefix);
+    return [all](std::int64_t capacity) { return all->at(capacity); };
+  }
   replay_result run(const asked_policy& policy, std::int64_t capacity) const {
     return replay(columns_, policy.name, policy.values, capacity, rule_, "--policy " + policy.text,
                   {policy.admission, policy.admission_values});
@@ -187,6 +193,7 @@ class replayer {
 
   const access_columns& columns_;
   replay_rule rule_;
+  bool curve_;
   std::vector<finished_replay> all_;
   std::map<std::int64_t, replay_frame> frames_;
 };
@@ -201,7 +208,9 @@ void declare(arguments& given) {
   given.option("points", "N", "capacities of a curve; 30 where omitted");
   given.option("rule", "RULE", "prefix or flat; prefix where rows carry chains");
   given.option("baseline", "NAME", "what the headroom counts from; lru where omitted");
-  given.flag("no-bounds", "leave out the bound and the share of the headroom");
+  given.flag("no-bounds",
+             "leave out the bound and the share of the headroom, which take longer than most "
+             "policies; above 50 capacities they are left out anyway");
   given.option("recompute", "A,B",
                "what policies that weigh costs are told: a token behind c others takes A + B c "
                "seconds; 2^-15 and 2^-30 where omitted");
@@ -248,13 +257,18 @@ void replay_command(const std::vector<std::string>& words) {
   if (capacities.empty()) {
     capacities = spread_capacities(columns, points, unique);
   }
-  replayer work{columns, rule};
+  replayer work{columns, rule, curve};
   for (const asked_policy& policy : policies) {
-    curve ? work.add_curve(policy, capacities) : work.add(policy, capacities);
+    work.add(policy, capacities);
   }
   asked_policy baseline = parse_policy(given.one("baseline", "lru"));
-  if (!curve && !given.has("no-bounds")) {
-    work.add_frames(baseline);
+  if (!given.has("no-bounds")) {
+    if (capacities.size() <= bounds_most) {
+      work.add_frames(baseline);
+    } else {
+      std::cerr << fmt::format("no bounds: each takes a replay, and {} capacities are above {}\n",
+                               capacities.size(), bounds_most);
+    }
   }
   if (!given.has("json")) {
     print_trace(columns, rule);

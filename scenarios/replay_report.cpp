@@ -21,6 +21,11 @@ std::string share(const finished_replay& each) {
   return part ? fmt::format("{:.1f}%", 100 * *part) : "-";
 }
 
+std::string headroom_title(const replay_frame& frame) {
+  return fmt::format("\nshare of the headroom between {} and {}{}\n", frame.baseline, frame.bound,
+                     frame.bound == "volume" ? " (a relaxed bound)" : "");
+}
+
 void print_frames(const std::vector<finished_replay>& all, std::size_t capacities,
                   std::size_t width) {
   const replay_frame& first = *all.front().frame;
@@ -28,9 +33,8 @@ void print_frames(const std::vector<finished_replay>& all, std::size_t capacitie
   for (std::size_t i = 0; i < capacities; ++i) {
     std::cout << cell(all[i].frame->at_bound);
   }
-  std::cout << fmt::format("  {}\n\nshare of the headroom between {} and {}\n",
-                           first.bound == "volume" ? "(a relaxed bound)" : "(the bound)",
-                           first.baseline, first.bound);
+  std::cout << (first.bound == "volume" ? "  (a relaxed bound)\n" : "  (the bound)\n")
+            << headroom_title(first);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i % capacities == 0) {
       std::cout << fmt::format("{}{:<{}}", i == 0 ? "" : "\n", all[i].policy->text, width);
@@ -114,16 +118,34 @@ void print_table(const std::vector<finished_replay>& all, std::size_t capacities
 
 void print_curve(const std::vector<finished_replay>& all, std::size_t capacities) {
   std::cout << fmt::format("{:>14}", "capacity");
+  bool bounded = all.front().frame != nullptr;
   for (std::size_t i = 0; i < all.size(); i += capacities) {
     std::cout << fmt::format("  {:>20}", all[i].policy->text);
+  }
+  if (bounded) {
+    std::cout << fmt::format("  {:>20}", all.front().frame->bound);
   }
   for (std::size_t c = 0; c < capacities; ++c) {
     std::cout << fmt::format("\n{:>14}", print_count(all[c].capacity));
     for (std::size_t i = c; i < all.size(); i += capacities) {
       std::cout << cell(all[i].result);
     }
+    if (bounded) {
+      std::cout << cell(all[c].frame->at_bound);
+    }
   }
   std::cout << "\n";
+  if (!bounded) {
+    return;
+  }
+  std::cout << headroom_title(*all.front().frame);
+  for (std::size_t c = 0; c < capacities; ++c) {
+    std::cout << fmt::format("{:>14}", print_count(all[c].capacity));
+    for (std::size_t i = c; i < all.size(); i += capacities) {
+      std::cout << fmt::format("  {:>20}", share(all[i]));
+    }
+    std::cout << "\n";
+  }
 }
 
 }  // namespace refrain

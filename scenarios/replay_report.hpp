@@ -50,7 +50,8 @@ json describe(const finished_replay& each, replay_rule rule, double read_seconds
 /// Policies as rows, capacities as columns; `all` holds each policy's capacities in one order.
 /// Below them the bound and each policy's share of the headroom.
 void print_table(const std::vector<finished_replay>& all, std::size_t capacities);
-/// Capacities as rows, policies as columns.
+/// Capacities as rows, policies as columns, the bound last. Below each policy's share of the
+/// headroom.
 void print_curve(const std::vector<finished_replay>& all, std::size_t capacities);
 
 }  // namespace refrain

@@ -6,7 +6,8 @@
 // 32 blocks drawn at random (8 while it learns) and of 8 recent newcomers that looked poor. One
 // access in 32 makes its block an explorer, which stays, within a hundredth of the capacity, until
 // the 50th reconfiguration. As libCacheSim has it; left out: its classes by application, which are
-// all the same there, and its random numbers. 3.8 MB beside 24 bytes a slot.
+// all the same there, and its random numbers. A small cache has fewer steps, each the longer, so
+// that its tables take 32 bytes a slot beside 12; from 120,000 slots on they are libCacheSim's.
 #include <algorithm>
 #include <limits>
 
@@ -20,12 +21,13 @@ class lhd final : public eviction {
   lhd(const parameters& values, const eviction_setup& setup)
       : samples_{static_cast<std::uint32_t>(values.integer("samples"))},
         random_{setup.random},
+        ages_{std::clamp(setup.slots / slots_per_age, ages_least, ages_most)},
         tags_(setup.slots),
         sizes_{setup.slots},
-        classes_(hit_age_classes),
+        classes_(hit_age_classes, age_class{ages_}),
         budget_{setup.capacity / 100} {
     for (std::uint32_t c = 0; c < hit_age_classes; ++c) {
-      for (std::uint32_t a = 0; a < ages; ++a) {
+      for (std::uint32_t a = 0; a < ages_; ++a) {
         // libCacheSim's one application is its class 1 of 16.
         classes_[c].density[a] =
             static_cast<float>(hit_age_classes + c + 1) / static_cast<float>(a + 1);
@@ -36,7 +38,7 @@ class lhd final : public eviction {
 
   void on_insert(slot_id slot, const entry_view& seen) override {
     sizes_.set(slot, seen.size);
-    tags_[slot] = {.resident = true};
+    tags_[slot] = {.before_last_age = static_cast<std::uint16_t>(ages_), .resident = true};
     ++resident_;
     use(slot, true);
   }
@@ -94,23 +96,27 @@ class lhd final : public eviction {
 
  private:
   static constexpr std::uint32_t hit_age_classes = 16;
-  static constexpr std::uint32_t ages = 20'000;
+  static constexpr std::uint32_t ages_most = 20'000;
+  static constexpr std::uint32_t ages_least = 1'000;
+  static constexpr std::uint32_t slots_per_age = 6;
   static constexpr std::uint64_t per_reconfiguration = 1 << 20;
   static constexpr std::uint32_t one_explores_in = 32;
   static constexpr float decay = 0.9F;
 
   struct tag {
-    std::uint64_t time = 0;
+    std::uint32_t time = 0;  // ages are exact below 2^32 accesses
     std::uint16_t last_age = 0;
-    std::uint16_t before_last_age = ages;
-    bool resident = false;
-    bool pinned = false;
-    bool explorer = false;
+    std::uint16_t before_last_age = 0;
+    bool resident : 1 = false;
+    bool pinned : 1 = false;
+    bool explorer : 1 = false;
   };
   struct age_class {
-    std::vector<float> hits = std::vector<float>(ages);
-    std::vector<float> evictions = std::vector<float>(ages);
-    std::vector<float> density = std::vector<float>(ages);
+    explicit age_class(std::uint32_t ages) : hits(ages), evictions(ages), density(ages) {}
+
+    std::vector<float> hits;
+    std::vector<float> evictions;
+    std::vector<float> density;
   };
 
   bool may_go(slot_id slot) const { return tags_[slot].resident && !tags_[slot].pinned; }
@@ -127,7 +133,7 @@ class lhd final : public eviction {
 
   void use(slot_id slot, bool is_new) {
     tag& t = tags_[slot];
-    t.time = clock_;
+    t.time = static_cast<std::uint32_t>(clock_);
     bool explores = random_.below(one_explores_in) == 0;
     if (explores && budget_ > 0 && reconfigurations_ < 50) {
       t.explorer = true;
@@ -148,16 +154,15 @@ class lhd final : public eviction {
   }
 
   std::uint32_t age_of(const tag& t) const {
-    return static_cast<std::uint32_t>(
-        std::min<std::uint64_t>((clock_ - t.time) >> shift_, ages - 1));
+    return std::min((static_cast<std::uint32_t>(clock_) - t.time) >> shift_, ages_ - 1);
   }
-  static std::uint32_t class_of(const tag& t) {
+  std::uint32_t class_of(const tag& t) const {
     std::uint32_t age = std::uint32_t{t.last_age} + t.before_last_age;
     if (age == 0) {
       return hit_age_classes - 1;
     }
     std::uint32_t log = 0;
-    for (; age < ages && log < hit_age_classes - 1; ++log) {
+    for (; age < ages_ && log < hit_age_classes - 1; ++log) {
       age <<= 1;
     }
     return log;
@@ -165,7 +170,7 @@ class lhd final : public eviction {
   float density_of(slot_id slot) const {
     const tag& t = tags_[slot];
     std::uint32_t age = age_of(t);
-    if (age == ages - 1) {
+    if (age == ages_ - 1) {
       return std::numeric_limits<float>::lowest();
     }
     float density = classes_[class_of(t)].density[age] / static_cast<float>(sizes_[slot]);
@@ -174,7 +179,7 @@ class lhd final : public eviction {
 
   void reconfigure() {
     for (age_class& c : classes_) {
-      for (std::uint32_t a = 0; a < ages; ++a) {
+      for (std::uint32_t a = 0; a < ages_; ++a) {
         c.hits[a] *= decay;
         c.evictions[a] *= decay;
       }
@@ -186,11 +191,11 @@ class lhd final : public eviction {
     ++reconfigurations_;
   }
   // Expected lifetimes by adding up from the greatest age.
-  static void model(age_class& c) {
-    float events = c.hits[ages - 1] + c.evictions[ages - 1];
-    float hits = c.hits[ages - 1];
+  void model(age_class& c) const {
+    float events = c.hits[ages_ - 1] + c.evictions[ages_ - 1];
+    float hits = c.hits[ages_ - 1];
     float lifetime = events;
-    for (std::uint32_t a = ages - 1; a-- > 0;) {
+    for (std::uint32_t a = ages_ - 1; a-- > 0;) {
       hits += c.hits[a];
       events += c.hits[a] + c.evictions[a];
       lifetime += events;
@@ -204,7 +209,7 @@ class lhd final : public eviction {
     if (reconfigurations_ != 5 && reconfigurations_ != 25) {
       return;
     }
-    float best = objects_ / objects_mass_ / (0.01F * ages);
+    float best = objects_ / objects_mass_ / (0.01F * static_cast<float>(ages_));
     std::uint32_t log = 1;
     while (static_cast<float>(1u << log) < best) {
       ++log;
@@ -217,17 +222,17 @@ class lhd final : public eviction {
       rescale(c.evictions, old, log);
     }
   }
-  static void rescale(std::vector<float>& by_age, std::uint32_t from, std::uint32_t to) {
-    std::vector<float> out(ages);
+  void rescale(std::vector<float>& by_age, std::uint32_t from, std::uint32_t to) const {
+    std::vector<float> out(ages_);
     if (to < from) {
       std::uint32_t parts = 1u << (from - to);
-      for (std::uint32_t a = 0; a < ages; ++a) {
+      for (std::uint32_t a = 0; a < ages_; ++a) {
         for (std::uint32_t i = 0; i < parts; ++i) {
-          out[std::min(a * parts + i, ages - 1)] += by_age[a] / static_cast<float>(parts);
+          out[std::min(a * parts + i, ages_ - 1)] += by_age[a] / static_cast<float>(parts);
         }
       }
     } else {
-      for (std::uint32_t a = 0; a < ages; ++a) {
+      for (std::uint32_t a = 0; a < ages_; ++a) {
         out[a >> (to - from)] += by_age[a];
       }
     }
@@ -236,6 +241,7 @@ class lhd final : public eviction {
 
   std::uint32_t samples_;
   random_stream random_;
+  std::uint32_t ages_;  // steps
   std::vector<tag> tags_;
   slot_sizes sizes_;
   std::vector<age_class> classes_;

@@ -5,10 +5,9 @@
 // LIR block whenever that changes, and its oldest non-resident blocks are forgotten beyond twice
 // the capacity, as libCacheSim has it. Blocks count by number: a size above 1 is not cached. A
 // pinned block keeps its state; the scan for a victim passes over it.
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
 
+#include "policies/ghost_list.hpp"
 #include "policies/replay_loop.hpp"
 #include "policies/slot_list.hpp"
 
@@ -24,27 +23,19 @@ class lirs final : public eviction {
             static_cast<std::int64_t>(values.real("queue") * static_cast<double>(setup.capacity)))},
         low_most_{setup.capacity - queue_most_},
         stack_most_{2 * setup.capacity},
-        ghosts_most_{static_cast<std::uint32_t>(setup.capacity + queue_most_) + 2},
-        stack_{setup.slots + ghosts_most_, 1},
+        ghosts_{ghosts_most(setup.capacity + queue_most_), ghosts_most(setup.capacity) / 8},
+        stack_{setup.slots + ghosts_.places(), 1},
         queue_{setup.slots, 1},
-        states_(setup.slots),
-        ghost_age_{ghosts_most_, 1},
-        ghost_key_(ghosts_most_) {
-    free_ghosts_.reserve(ghosts_most_);
-    for (std::uint32_t g = ghosts_most_; g-- > 0;) {
-      free_ghosts_.push_back(g);
-    }
-    ghosts_.reserve(ghosts_most_);
-  }
+        states_(setup.slots) {}
 
   bool on_miss(const entry_view& seen) override {
     returned_ = false;
     if (seen.size != 1) {
       return false;
     }
-    if (auto found = ghosts_.find(seen.key); found != ghosts_.end()) {
+    if (std::uint32_t ghost = ghosts_.place_with(seen.key); ghost != ghost_list::nowhere) {
       returned_ = true;
-      drop_ghost(found->second);
+      drop_ghost(ghost);
     }
     return true;
   }
@@ -111,14 +102,12 @@ class lirs final : public eviction {
     return queue_.back(0);
   }
   void on_evict(slot_id slot, block_key key) override {
-    if (states_[slot].stacked && !free_ghosts_.empty()) {
+    if (states_[slot].stacked && !ghosts_.full()) {
       // The ghost takes its block's place in the stack.
-      std::uint32_t ghost = free_ghosts_.back();
-      free_ghosts_.pop_back();
+      std::uint32_t ghost = ghosts_.push(0, key, 1, [&](std::uint32_t from, std::uint32_t to) {
+        stack_.replace(ghost_slot(from), ghost_slot(to));
+      });
       stack_.replace(slot, ghost_slot(ghost));
-      ghost_key_[ghost] = key;
-      ghost_age_.push_front(0, slot_id{ghost});
-      ghosts_[key] = ghost;
       states_[slot].stacked = false;
     }
     on_remove(slot);
@@ -137,11 +126,14 @@ class lirs final : public eviction {
 
  private:
   struct state {
-    bool low = false;      // LIR
-    bool stacked = false;  // in S
-    bool pinned = false;
+    bool low : 1 = false;      // LIR
+    bool stacked : 1 = false;  // in S
+    bool pinned : 1 = false;
   };
 
+  static std::uint32_t ghosts_most(std::int64_t blocks) {
+    return static_cast<std::uint32_t>(blocks) + 2;
+  }
   slot_id ghost_slot(std::uint32_t ghost) const { return slot_id{slots_ + ghost}; }
   bool is_ghost(slot_id place) const { return place >= slots_; }
 
@@ -189,7 +181,7 @@ class lirs final : public eviction {
   }
   /// In a run all of Q may be pinned: the lowest LIR block that is not goes there.
   void lower_unpinned() {
-    for (slot_id at = stack_.back(0); at < slots_ + ghosts_most_; at = stack_.before(at)) {
+    for (slot_id at = stack_.back(0); at < slots_ + ghosts_.places(); at = stack_.before(at)) {
       if (!is_ghost(at) && states_[at].low && !states_[at].pinned) {
         lower(at);
         prune();
@@ -212,13 +204,11 @@ class lirs final : public eviction {
   void drop_ghost(std::uint32_t ghost) {
     stack_.erase(ghost_slot(ghost));
     --stacked_;
-    ghost_age_.erase(slot_id{ghost});
-    ghosts_.erase(ghost_key_[ghost]);
-    free_ghosts_.push_back(ghost);
+    ghosts_.drop(ghost);
   }
   void limit() {
-    while ((stacked_ > stack_most_ && !ghosts_.empty()) || free_ghosts_.empty()) {
-      drop_ghost(ghost_age_.back(0));
+    while ((stacked_ > stack_most_ && ghosts_.count(0) > 0) || ghosts_.full()) {
+      drop_ghost(ghosts_.oldest(0));
     }
   }
 
@@ -226,17 +216,13 @@ class lirs final : public eviction {
   std::int64_t queue_most_;
   std::int64_t low_most_;
   std::int64_t stack_most_;
-  std::uint32_t ghosts_most_;
   std::int64_t low_ = 0;
   std::int64_t stacked_ = 0;  // places in S
   std::int64_t queued_ = 0;   // blocks in Q, pinned ones included
-  slot_lists stack_;          // S: slots, then ghosts
+  ghost_list ghosts_;         // in list 0
+  slot_lists stack_;          // S: slots, then ghosts by place
   slot_lists queue_;          // Q
   std::vector<state> states_;
-  slot_lists ghost_age_;
-  std::vector<block_key> ghost_key_;
-  std::vector<std::uint32_t> free_ghosts_;
-  absl::flat_hash_map<block_key, std::uint32_t, key_hash> ghosts_;
   bool returned_ = false;
 };
 

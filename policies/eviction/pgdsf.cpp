@@ -27,10 +27,8 @@ class pgdsf final : public ranked_eviction<double> {
     e.seconds += seen.request_seconds;
     ranks_.add(slot, priority(slot), seen.parent);
   }
-  void on_hit(slot_id slot, const entry_view&) override {
-    ++entries_[slot].uses;
-    ranks_.touch(slot, priority(slot));
-  }
+  /// Who hits a block pins it, and its rank follows when it is unpinned.
+  void on_hit(slot_id slot, const entry_view&) override { ++entries_[slot].uses; }
   void on_unpin(slot_id slot) override {
     ranks_.touch(slot, priority(slot));
     ranks_.unpin(slot);

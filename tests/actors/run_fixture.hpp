@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <caf/all.hpp>
@@ -21,6 +20,7 @@
 #include "policies/eviction.hpp"
 #include "policies/reuse.hpp"
 #include "policies/routing.hpp"
+#include "tests/temporary_folder.hpp"
 #include "traces/random.hpp"
 
 namespace refrain::testing {
@@ -126,12 +126,6 @@ inline contender_plan small_plan(std::int64_t blocks, std::int64_t block, const 
 /// Runs contenders into a folder that is gone after the test.
 class run_test : public ::testing::Test {
  protected:
-  run_test() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "refrain-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~run_test() override { std::filesystem::remove_all(folder_); }
-
   /// The requests table, in order of completion.
   table run(const workload_plan& workload, const contender_plan& plan) {
     std::filesystem::path file = folder_ / "run.h5";
@@ -144,7 +138,8 @@ class run_test : public ::testing::Test {
     return results_reader{file}.read(0, "requests");
   }
 
-  std::filesystem::path folder_;
+  temporary_folder made_;
+  std::filesystem::path folder_ = made_.path();
 };
 
 /// Keeps what a recorder would write.

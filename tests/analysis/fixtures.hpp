@@ -14,21 +14,17 @@
 #include <string>
 
 #include "analysis/results_writer.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace refrain {
 
 /// A folder that is gone after the test.
 class results_test : public testing::Test {
  protected:
-  results_test() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "refrain-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~results_test() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path in_folder(const std::string& name) const { return folder_ / name; }
 
-  std::filesystem::path folder_;
+  temporary_folder made_;
+  std::filesystem::path folder_ = made_.path();
 };
 
 inline run_description two_contenders() {

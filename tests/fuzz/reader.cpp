@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "memory_file.hpp"
+#include "tests/temporary_folder.hpp"
 #include "traces/decompress.hpp"
 #include "traces/describe.hpp"
 #include "traces/input_file.hpp"
@@ -76,33 +77,25 @@ class checked_rows final : public source {
 class folder_around {
  public:
   explicit folder_around(const std::string& trace) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "refrain-fuzz-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      std::abort();
-    }
-    folder_ = pattern;
-    std::filesystem::create_symlink(trace, folder_ / "0_trace.jsonl");
+    std::filesystem::create_symlink(trace, folder_.path() / "0_trace.jsonl");
     write("1_sys_prompt", "sys_prompt_id", 10);
     write("2_passages", "passage_id", 0);
     write("3_history", "history_id", 20);
     write("4_user_input", "user_input_id", 40);
     write("5_web_search", "web_search_id", 30);
   }
-  ~folder_around() { std::filesystem::remove_all(folder_); }
-  folder_around(const folder_around&) = delete;
-  folder_around& operator=(const folder_around&) = delete;
 
-  std::string path() const { return folder_.string(); }
+  std::string path() const { return folder_.path().string(); }
 
  private:
   void write(const std::string& file, const std::string& id, int first) const {
-    std::ofstream out{folder_ / (file + ".jsonl")};
+    std::ofstream out{folder_.path() / (file + ".jsonl")};
     for (int i = 0; i < 3; ++i) {
       out << "{\"" << id << "\": " << first + i << ", \"token_length\": " << 5 * (i + 1) << "}\n";
     }
   }
 
-  std::filesystem::path folder_;
+  temporary_folder folder_;
 };
 
 /// The path at which the bytes are found.

@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
+#include "tests/temporary_folder.hpp"
 #include "traces/error.hpp"
 
 namespace refrain {
@@ -16,23 +15,15 @@ namespace refrain {
 /// A text file in a folder of its own (tests run at the same time), removed at the end.
 class temporary_file {
  public:
-  temporary_file(const std::string& name, const std::string& text) {
-    std::string folder = testing::TempDir() + "refrain-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-    path_ = folder_ + "/" + name;
+  temporary_file(const std::string& name, const std::string& text)
+      : path_{(folder_.path() / name).string()} {
     std::ofstream{path_, std::ios::binary} << text;
   }
-  ~temporary_file() {
-    std::remove(path_.c_str());
-    std::remove(folder_.c_str());
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
-  std::string folder_;
+  temporary_folder folder_;
   std::string path_;
 };
 

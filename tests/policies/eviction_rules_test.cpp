@@ -157,10 +157,10 @@ TEST(memory, is_at_most_eighty_bytes_a_slot) {
     EXPECT_GT(result.misses(), 100'000u);
   };
   for (const char* name : {"fifo", "lru", "sieve", "s3fifo", "arc", "gdsf", "slru", "lrfu", "lfu",
-                           "lfu_da", "two_q", "w_tinylfu", "ttl"}) {
+                           "lfu_da", "two_q", "w_tinylfu", "ttl", "lirs", "lhd"}) {
     check(name, replay_rule::flat);
   }
-  for (const char* name : {"look_ahead_lru", "cost_aware", "marconi"}) {
+  for (const char* name : {"look_ahead_lru", "cost_aware", "marconi", "pgdsf"}) {
     check(name, replay_rule::prefix);
   }
 }

@@ -110,6 +110,30 @@ TEST_F(commands, replay_gives_a_curve_of_any_policy_in_one_call) {
   EXPECT_EQ(program.json().at(1).at("hits"), 51669);
 }
 
+TEST_F(commands, replay_prints_the_bound_beside_each_point_of_a_curve) {
+  std::string trace = shared("mooncake/synthetic_trace.jsonl.gz");
+  if (trace.empty()) {
+    GTEST_SKIP() << "the synthetic trace is absent";
+  }
+  std::vector<std::string> words = {"replay", "--trace", "mooncake:" + trace, "--policy",
+                                    "fifo",   "--curve", "--capacity",        "1000,10000"};
+  std::string table = run(words).out;
+  EXPECT_NE(table.find("belady_bypass"), std::string::npos);
+  EXPECT_NE(table.find("33,728"), std::string::npos);
+  words.push_back("--json");
+  nlohmann::json all = run(words).json();
+  EXPECT_EQ(all.at(0).at("bound_hits"), 33728);
+  EXPECT_EQ(all.at(1).at("bound_hits"), 75316);
+  EXPECT_EQ(all.at(0).at("baseline_hits"), 10252);
+  EXPECT_EQ(all.at(1).at("baseline_hits"), 51669);
+  double hits = all.at(1).at("hits");
+  EXPECT_DOUBLE_EQ(all.at(1).at("headroom_captured"), (hits - 51669) / (75316 - 51669));
+  finished_program many = run({"replay", "--trace", "mooncake:" + trace, "--policy", "lru",
+                               "--curve", "--points", "200", "--json"});
+  EXPECT_FALSE(many.json().at(0).contains("bound_hits"));
+  EXPECT_NE(many.err.find("no bounds: each takes a replay"), std::string::npos);
+}
+
 TEST_F(commands, policies_lists_each_kind_with_parameters_and_source) {
   finished_program program = run({"policies", "--json"});
   ASSERT_EQ(program.status, 0);

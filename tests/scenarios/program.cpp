@@ -41,17 +41,6 @@ long finished_program::error_lines() const {
   return std::ranges::count(err, '\n');
 }
 
-program_test::program_test() {
-  std::string name = (fs::temp_directory_path() / "refrain_test_XXXXXX").string();
-  EXPECT_NE(mkdtemp(name.data()), nullptr);
-  folder_ = name;
-}
-
-program_test::~program_test() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
-
 std::string program_test::write(const std::string& name, const std::string& text) const {
   std::ofstream{folder_ / name, std::ios::binary} << text;
   return name;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.hpp"
+
 namespace refrain {
 
 /// What a finished program left.
@@ -25,9 +27,6 @@ struct finished_program {
 /// A folder that is removed at the end of the test, and the program started in it.
 class program_test : public testing::Test {
  protected:
-  program_test();
-  ~program_test() override;
-
   /// Writes a file into the folder and returns its name.
   std::string write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
@@ -49,7 +48,8 @@ class program_test : public testing::Test {
   /// A path of this repository.
   static std::string source(const std::string& name);
 
-  std::filesystem::path folder_;
+  temporary_folder made_;
+  std::filesystem::path folder_ = made_.path();
 };
 
 }  // namespace refrain

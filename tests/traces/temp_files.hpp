@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_folder.hpp"
 #include "traces/error.hpp"
 #include "traces/source.hpp"
 
@@ -26,13 +27,6 @@ namespace refrain {
 /// A folder of its own for each test.
 class temp_files : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "refrain-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   /// Writes a file and returns its path.
   std::string write(const std::string& content, const std::string& name = "trace.jsonl") const {
     std::string path = (folder_ / name).string();
@@ -41,7 +35,8 @@ class temp_files : public testing::Test {
     return path;
   }
 
-  std::filesystem::path folder_;
+  temporary_folder made_;
+  std::filesystem::path folder_ = made_.path();
 };
 
 template <class Compressor>
