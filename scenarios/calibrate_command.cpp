@@ -33,7 +33,11 @@ void prepare_place(const std::string& path, bool is_default) {
     std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), ignored);
   }
   std::string probe = path + ".probe";
-  write_whole_file(probe, {});
+  try {
+    write_whole_file(probe, {});
+  } catch (const run_error&) {
+    throw input_error{path, "cannot be written; expected a folder that is there and can be"};
+  }
   std::filesystem::remove(probe);
 }
 

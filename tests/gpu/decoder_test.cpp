@@ -322,6 +322,37 @@ TEST(decoder, DotProductsOfQueriesAndKeysDependOnDistancesAlone) {
   }
 }
 
+TEST(decoder, StopsWithinALayerOnceItIsTold) {
+  auto model = std::make_shared<llama_weights>(tiny_llama(0));
+  int asked = 0;
+  int asks_left = 1000;
+  auto goes_on = [&] {
+    ++asked;
+    return asks_left-- > 0;
+  };
+  std::vector<block_id> blocks;
+  for (std::uint32_t i = 0; i < 80; ++i) {
+    blocks.emplace_back(i);
+  }
+  cpu_decoder decoder{model, cpu_precision::fp32, 80, 16, goes_on};
+  EXPECT_EQ(asked, 3);  // layers packed
+  test_sequence sequence{random_tokens(600, model->shape.vocabulary, 1), blocks};
+  decoder_piece piece = sequence.piece(0, 600, decoder_piece::last);
+  asked = 0;
+  std::span<const float> logits = decoder.forward({&piece, 1});
+  std::vector<float> whole{logits.begin(), logits.end()};
+  EXPECT_EQ(asked, 2 * 3 * 3);  // passes of 512 and 88 rows, three layers, three times in each
+  for (int after : {0, 1, 2, 10, 17}) {
+    asked = 0;
+    asks_left = after;
+    EXPECT_THROW(decoder.forward({&piece, 1}), computing_stopped);
+    EXPECT_EQ(asked, after + 1);
+  }
+  asks_left = 1000;
+  std::span<const float> again = decoder.forward({&piece, 1});
+  EXPECT_TRUE(std::ranges::equal(again, whole)) << "what was stopped is computed as if anew";
+}
+
 TEST(decoder, PrecisionsHaveNames) {
   for (cpu_precision precision : precisions_here()) {
     EXPECT_EQ(precision_of(name_of(precision), "x"), precision);

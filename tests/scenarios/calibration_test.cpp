@@ -1,5 +1,9 @@
 // The cost model fitted to this machine and set against real runs, through the command line.
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 
 #include "gpu/profile.hpp"
 #include "tests/scenarios/program.hpp"
@@ -64,7 +68,24 @@ TEST_F(a_machine, is_not_measured_with_what_is_not_there) {
   EXPECT_EQ(run({"calibrate", "--precision", "fp64"}).status, 2);
   EXPECT_EQ(run({"calibrate", "--model", "no.gguf"}).status, 2);
   EXPECT_EQ(run({"calibrate", "-o", "profile.txt"}).status, 2);
+  finished_program refused = run({"calibrate", "-o", "no/profile.toml"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("no/profile.toml: cannot be written"), std::string::npos);
   EXPECT_FALSE(exists("refrain"));
+}
+
+TEST_F(a_machine, that_loses_its_terminal_in_the_middle_keeps_no_folder) {
+  std::filesystem::create_directory(folder_ / "tmp");
+  setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
+  pid_t process =
+      start({"validate", source("scenarios/validate_cpu.toml"), "--set", "hardware.gpu=rtx-4090"});
+  while (std::filesystem::is_empty(folder_ / "tmp")) {
+    usleep(1000);
+  }
+  kill(process, SIGHUP);
+  EXPECT_EQ(wait(process).status, 130);
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "tmp"));
 }
 
 TEST(profile_text, is_read_back_as_it_was) {

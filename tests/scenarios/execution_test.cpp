@@ -143,6 +143,29 @@ TEST_F(a_computed_run, is_not_played_again_as_another_one) {
   expect_one_line(run_with({"--set", "execution.replay=f.h5"}), "\"none\" was not computed");
 }
 
+TEST_F(a_computed_run, is_not_played_again_as_if_computed_otherwise) {
+  ASSERT_EQ(run_with({"-o", "a.h5"}).status, 0);
+  expect_one_line(
+      run_with({"--set", "execution.replay=a.h5", "--set", "execution.precision=fp32_fast"}),
+      "\"none\" was computed with execution.precision = \"fp32\", and here it is \"fp32_fast\"");
+  expect_one_line(
+      run_with({"--set", "execution.replay=a.h5", "--set", "execution.engine=cost_model"}),
+      "nothing would be played again");
+  finished_program one = run_with(
+      {"--set", "execution.replay=a.h5", "--set", "contender.none.execution.engine=cost_model"});
+  EXPECT_EQ(one.status, 0) << one.err;
+}
+
+TEST_F(a_computed_run, says_where_prompts_are_longer_than_what_the_model_was_trained_with) {
+  std::vector<std::string> long_ones{"--only", "lru",
+                                     "--set",  "workload.limit=1",
+                                     "--set",  "workload.generator.system_tokens=4100",
+                                     "--set",  "workload.generator.prompt_tokens_max=5000",
+                                     "--set",  "tiers.gpu.blocks=100"};
+  EXPECT_NE(run_with(long_ones).out.find("builtin:tiny was trained with 4,096"), std::string::npos);
+  EXPECT_EQ(run_with({"--only", "lru"}).out.find("trained"), std::string::npos);
+}
+
 TEST_F(a_computed_run, refuses_what_it_cannot_compute) {
   expect_one_line(run_with({"--set", "tiers.host.capacity=1GiB"}), "tiers below it out");
   expect_one_line(run_with({"--set", "policies.reuse=chunk"}), "expected none, prefix or reorder");
@@ -249,6 +272,14 @@ TEST_F(a_sample, leaves_every_simulated_table_as_it_is) {
       }
     }
   }
+}
+
+TEST_F(a_sample, of_which_nothing_is_short_enough_is_warned_of) {
+  finished_program done =
+      run({"run", source("scenarios/quickstart.toml"), "--set", "workload.generator.requests=20",
+           "--set", "execution.sample.tokens_max=5", "--only", "lru"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.err.find("lru: nothing really ran: all "), std::string::npos) << done.err;
 }
 
 TEST_F(a_sample, holds_whole_sessions_as_they_were_served) {

@@ -265,6 +265,16 @@ TEST_F(whole_run, that_is_interrupted_at_any_moment_leaves_with_130_or_is_done) 
   EXPECT_GT(interruptions, 0);
 }
 
+TEST_F(whole_run, that_was_started_by_nohup_outlives_its_terminal) {
+  auto before = signal(SIGHUP, SIG_IGN);  // inherited
+  pid_t process = start({"run", quickstart_, "-o", "whole.h5"});
+  signal(SIGHUP, before);
+  wait_until_exists({"whole.h5.parts", "whole.h5"}, process);
+  kill(process, SIGHUP);
+  EXPECT_EQ(wait(process).status, 0);
+  EXPECT_TRUE(exists("whole.h5"));
+}
+
 TEST_F(whole_run, of_which_a_part_is_gone_is_shown_with_a_warning) {
   pid_t process =
       start({"run", quickstart_, "-o", "cut.h5", "--jobs", "1", "--only", "none", "--set",
