@@ -4,8 +4,8 @@
 // children. Flat, the heap is lazy: a touch that does not lower a slot's rank only notes it, and a
 // node is moved down when it comes to the top with an old rank. So a hit costs O(1), and what it
 // saves is paid at most once by a later eviction. Under leaf scope most slots that are touched are
-// behind the heap, so nodes are moved at once and ranks are kept in them only. 28 bytes a slot with
-// 4-byte values, 36 with 8 bytes, and 4 or 12 less but 8 more under leaf scope.
+// behind the heap, so nodes are moved at once and ranks are kept in them only. Flat 24 bytes a slot
+// with 4-byte values and 32 with 8 bytes, under leaf scope 24 and 28.
 #pragma once
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include "traces/random.hpp"
 
@@ -73,6 +74,42 @@ TEST(ghosts, are_what_two_plain_lists_hold_however_few_places_are_spare) {
     for (std::uint32_t most : {1u, 2u, 3u, 17u, 64u}) {
       compare(most, static_cast<std::uint32_t>(seed % 4) * most / 3, seed % 2 == 0, seed);
     }
+  }
+}
+
+TEST(ghosts, tell_where_they_stand_whenever_that_changes) {
+  for (std::uint32_t spare : {0u, 3u}) {
+    random_stream random{spare, "ghosts"};
+    ghost_list ghosts{16, spare};
+    std::map<std::uint64_t, std::uint32_t> places;
+    int moves = 0;
+    for (int step = 0; step < 2'000; ++step) {
+      std::uint64_t key = random.below(40);
+      if (auto known = places.find(key); known != places.end()) {
+        ghosts.drop(known->second);
+        places.erase(known);
+        continue;
+      }
+      if (ghosts.full()) {
+        std::uint32_t oldest = ghosts.oldest(0);
+        std::erase_if(places, [&](const auto& each) { return each.second == oldest; });
+        ghosts.drop(oldest);
+      }
+      std::uint32_t place =
+          ghosts.push(0, block_key{key}, 1, [&](std::uint32_t from, std::uint32_t to) {
+            ++moves;
+            for (auto& [_, at] : places) {
+              at = at == from ? to : at;
+            }
+          });
+      places[key] = place;
+      ASSERT_EQ(ghosts.count(0), places.size());
+      for (const auto& [each, at] : places) {
+        ASSERT_LT(at, ghosts.places());
+        ASSERT_EQ(ghosts.place_with(block_key{each}), at);
+      }
+    }
+    EXPECT_GT(moves, 0);
   }
 }
 
