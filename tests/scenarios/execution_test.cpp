@@ -5,6 +5,7 @@
 
 #include "analysis/results_reader.hpp"
 #include "tests/scenarios/program.hpp"
+#include "traces/error.hpp"
 
 namespace refrain {
 namespace {
@@ -232,9 +233,11 @@ TEST_F(computed_texts, have_the_tokens_of_the_tokenizer) {
 class a_sample : public program_test {
  protected:
   finished_program quickstart(const std::string& file, const std::string& sessions) {
-    return run({"run", source("scenarios/quickstart.toml"), "--set",
-                "workload.generator.requests=60", "--set", "execution.sample.sessions=" + sessions,
-                "--set", "execution.sample.tokens_max=700", "-o", file});
+    return run(
+        {"run", source("scenarios/quickstart.toml"), "--set",
+         refrain_debug_checks ? "workload.generator.requests=20" : "workload.generator.requests=60",
+         "--set", "execution.sample.sessions=" + sessions, "--set",
+         "execution.sample.tokens_max=700", "-o", file});
   }
 };
 

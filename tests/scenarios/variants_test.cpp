@@ -141,7 +141,8 @@ TEST_F(planted_scenarios, print_what_each_threshold_let_through_and_only_where_i
   EXPECT_THAT(done.out, HasSubstr("KV of other text taken"));
   EXPECT_THAT(done.out, HasSubstr("24 harmless, 24 of one number, 24 negations"));
   EXPECT_EQ(run({"show", "r.h5"}).out, done.out.substr(0, run({"show", "r.h5"}).out.size()));
-  done = run({"run", source("scenarios/quickstart.toml"), "--set", "workload.limit=20"});
+  done = run({"run", source("scenarios/quickstart.toml"), "--set", "workload.limit=20", "--set",
+              "execution.sample.sessions=0"});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(done.out.find("KV of other text"), std::string::npos);
 }
