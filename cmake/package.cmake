@@ -25,6 +25,7 @@ install(FILES ${headers} ${CMAKE_BINARY_DIR}/policies/generated/policies/plugin_
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/refrain/policies)
 file(GLOB headers CONFIGURE_DEPENDS traces/*.hpp)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/refrain/traces)
+install(FILES traces/corpus/token_book.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/refrain/traces/corpus)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/refrain)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Refrain)
