@@ -18,7 +18,7 @@ struct timed_batch {
   double seconds;
 };
 
-/// Times prefills of 1 to 1,024 tokens over 0 to 2,048 cached ones, decodes of 1 to 32 sequences
+/// Times prefills of 4 to 1,024 tokens over 0 to 2,048 cached ones, decodes of 1 to 32 sequences
 /// with up to 2,048 keys, and both together, in rounds, so that a slow moment falls on all alike.
 /// Sizes that would take more than some seconds, and those beyond the model's positions, are left
 /// out. Throws computing_stopped once `goes_on` says no.
