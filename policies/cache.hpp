@@ -24,8 +24,8 @@ class cache {
 
   /// The slot of a resident key, or no_slot.
   slot_id find(block_key key) const { return map_.find(key); }
-  /// Starts loading what find(key) will read.
-  void prefetch(block_key key) const { map_.prefetch(key); }
+  /// The map, for look-ups in steps.
+  const key_map& keys() const { return map_; }
 
   /// The key of an entry, also of the one that was removed last.
   block_key key_of(slot_id slot) const { return map_.key_of(slot); }
@@ -52,12 +52,11 @@ class cache {
   }
 
   /// Removes the policy's victim; no_slot when the policy has none (leaf scope). Some entry must be
-  /// unpinned.
-  slot_id evict() {
+  /// unpinned. Inlined, or else every miss of a replay would save its registers twice.
+  [[gnu::always_inline]] slot_id evict() {
     slot_id slot = policy_.victim();
     if (slot != no_slot) {
       REFRAIN_ASSERT(pinned_ == 0 || pins_[slot] == 0);
-      map_.prefetch(slot);
       policy_.on_evict(slot, map_.key_of(slot));
       forget(slot);
       foresee();

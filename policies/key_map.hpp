@@ -34,24 +34,34 @@ struct key_hash {
 /// slots below that number.
 class key_map {
  public:
-  explicit key_map(std::size_t keys) : lines_(keys * 2 / line::width + 2), places_(keys) {}
+  explicit key_map(std::size_t keys)
+      : lines_(keys * 2 / line::width + 2), places_(keys), room_{room()} {}
 
   std::size_t size() const { return size_; }
 
   /// The slot of a key, or no_slot.
   slot_id find(block_key key) const {
-    for (std::size_t at = home(key);; at = next(at)) {
-      const line& l = lines_[at];
-      if (std::uint32_t found = l.matches(key); found != 0) {
-        return l.slots[std::countr_zero(found)];
-      }
-      if (l.passed == 0) {
-        return no_slot;
-      }
-    }
+    std::size_t at = home(key);
+    return find(key, at, matches(key, at));
   }
-  /// Starts loading what find(key) will read.
-  void prefetch(block_key key) const { __builtin_prefetch(&lines_[home(key)]); }
+
+  // A look-up in steps, for who knows his keys ahead: whether a key is there decides a branch that
+  // nothing can predict, so all that it waits for is better done before.
+
+  /// The line where the look-up of a key begins; valid until the map grows.
+  std::size_t home(block_key key) const { return (key_hash{}(key) >> 32) * lines_.size() >> 32; }
+  /// Starts loading it.
+  void prefetch_line(std::size_t home) const { __builtin_prefetch(&lines_[home]); }
+  /// Where in it the key is, as bits; valid until a key is added or removed.
+  std::uint32_t matches(block_key key, std::size_t home) const { return lines_[home].matches(key); }
+  /// The slot of a key of which this is known, or no_slot.
+  slot_id find(block_key key, std::size_t home, std::uint32_t matches) const {
+    if (matches != 0) {
+      return lines_[home].slots[std::countr_zero(matches)];
+    }
+    return lines_[home].passed == 0 ? no_slot : find_further(key, home);
+  }
+
   /// The key that was last inserted with this slot, also after its removal until the next
   /// insertion.
   block_key key_of(slot_id slot) const {
@@ -63,13 +73,10 @@ class key_map {
 
   /// Adds a key that is not there with a slot that no key has.
   void insert(block_key key, slot_id slot) {
-    if ((size_ + 1) * 2 > lines_.size() * line::width) {
-      grow();
+    if (size_ == room_ || slot >= places_.size()) {
+      grow(slot);
     }
     ++size_;
-    if (slot >= places_.size()) {
-      places_.resize(slot * std::size_t{2} + 1);
-    }
     put(key, slot);
   }
 
@@ -133,11 +140,18 @@ class key_map {
   };
   static_assert(sizeof(line) == 64);
 
-  std::size_t home(block_key key) const {
-    return (key_hash{}(key) >> 32) * lines_.size() >> 32;
-  }
   std::size_t next(std::size_t at) const {
     return at + 1 == lines_.size() ? 0 : at + 1;
+  }
+
+  [[gnu::noinline]] slot_id find_further(block_key key, std::size_t at) const {
+    do {
+      at = next(at);
+      if (std::uint32_t found = lines_[at].matches(key); found != 0) {
+        return lines_[at].slots[std::countr_zero(found)];
+      }
+    } while (lines_[at].passed != 0);
+    return no_slot;
   }
 
   void put(block_key key, slot_id slot) {
@@ -154,10 +168,22 @@ class key_map {
     places_[slot] = static_cast<std::uint32_t>(at) * 16 + how + vacant;
   }
 
-  void grow() {
+  std::size_t room() const {
+    return lines_.size() * line::width / 2;
+  }
+
+  // Makes room for one more key, with this slot.
+  [[gnu::noinline]] void grow(slot_id slot) {
+    if (slot >= places_.size()) {
+      places_.resize(slot * std::size_t{2} + 1);
+    }
+    if (size_ < room_) {
+      return;
+    }
     REFRAIN_ASSERT(lines_.size() < lines_max / 2);
     std::vector<line> old(lines_.size() * 2);
     old.swap(lines_);
+    room_ = room();
     for (const line& l : old) {
       for (std::uint32_t i = 0; i < line::width; ++i) {
         if ((l.used >> i & 1) != 0) {
@@ -172,6 +198,7 @@ class key_map {
 
   std::vector<line> lines_;
   std::vector<std::uint32_t> places_;  // of each slot: line * 16 + passed_by + place in the line
+  std::size_t room_;                   // keys that leave it half full
   std::size_t size_ = 0;
 };
 

@@ -124,6 +124,10 @@ access_columns read_columns(source& trace) {
                   [](sim_time t) { return t == sim_time{0}; })) {
     columns.arrivals.clear();
   }
+  if (std::all_of(columns.sizes.begin(), columns.sizes.end(),
+                  [](std::uint32_t size) { return size == 1; })) {
+    columns.sizes = {};
+  }
   columns.block_tokens = trace.info().block_tokens;
   columns.has_chains = trace.info().has_chains;
   return columns;

@@ -40,21 +40,8 @@ class replay_loop {
         cache_{policy_, capacity, setup_.slots} {}
 
   replay_result run_flat() {
-    double begin = thread_seconds();
-    std::uint64_t count = columns_.keys.size();
-    constexpr std::uint64_t ahead = 12;
-    std::uint64_t row = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (i + ahead < count) {
-        cache_.prefetch(columns_.keys[i + ahead]);
-      }
-      for (; row < columns_.requests() && columns_.starts[row] == i; ++row) {
-        policy_.begin_request(view(row));
-        drop_expired();
-      }
-      access_flat(i);
-    }
-    return finish(begin);
+    bool plain = gate_.policy == nullptr && columns_.sizes.empty() && columns_.tokens.empty();
+    return plain ? run_flat_as<true>() : run_flat_as<false>();
   }
 
   replay_result run_prefix() {
@@ -90,28 +77,79 @@ class replay_loop {
   }
 
  private:
+  /// `plain`: every size is 1, no tokens are counted and everything may enter. The look-up of an
+  /// access begins before its turn (key_map.hpp says why): its line is known and on its way `ahead`
+  /// accesses before, and compared one access before.
+  template <bool plain>
+  replay_result run_flat_as() {
+    double begin = thread_seconds();
+    const block_key* keys = columns_.keys.data();
+    const key_map& map = cache_.keys();
+    std::uint64_t count = columns_.keys.size();
+    constexpr std::uint64_t ahead = 12;
+    std::uint32_t homes[16] = {};
+    auto find_line = [&](std::uint64_t i) {
+      if (i < count) {
+        std::size_t home = map.home(keys[i]);
+        map.prefetch_line(home);
+        homes[i % 16] = static_cast<std::uint32_t>(home);
+      }
+    };
+    auto matches = [&](std::uint64_t i) { return map.matches(keys[i], homes[i % 16]); };
+    for (std::uint64_t i = 0; i < ahead; ++i) {
+      find_line(i);
+    }
+    std::uint64_t row = 0;
+    std::uint32_t now = count > 0 ? matches(0) : 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      find_line(i + ahead);
+      for (; row < columns_.requests() && columns_.starts[row] == i; ++row) {
+        policy_.begin_request(view(row));
+        if (drop_expired()) {
+          now = matches(i);
+        }
+      }
+      std::uint64_t following = i + 1 < count ? i + 1 : i;
+      std::uint32_t next = matches(following);
+      if (access_flat<plain>(keys[i], i, map.find(keys[i], homes[i % 16], now))) {
+        next = matches(following);
+      }
+      now = next;
+    }
+    return finish(begin);
+  }
+
   static std::uint32_t slots(const access_columns& columns, std::int64_t capacity) {
     auto bound = static_cast<std::int64_t>(columns.keys.size());
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(capacity, 1, bound));
   }
 
-  /// A hit builds no entry_view that the policy does not read: most accesses are hits.
-  void access_flat(std::uint64_t i) {
-    block_key key = columns_.keys[i];
-    std::uint32_t size = columns_.sizes.empty() ? 1 : columns_.sizes[i];
-    slot_id slot = cache_.find(key);
-    if (gate_.policy != nullptr) {
+  /// True when an entry came or went. A hit builds no entry_view that the policy does not read:
+  /// most accesses are hits.
+  template <bool plain>
+  bool access_flat(block_key key, std::uint64_t i, slot_id slot) {
+    std::uint32_t size = plain || columns_.sizes.empty() ? 1 : columns_.sizes[i];
+    if (!plain && gate_.policy != nullptr) {
       leading_ = gate_.policy->leading({&columns_.keys[i], 1});
       tell_access(key);
     }
     if (slot == no_slot) {
-      result_.missed_size += size;
-      enter({.key = key, .size = size});
-      return;
+      miss_flat<plain>(key, size);
+      return true;
     }
     policy_.on_hit(slot, {.key = key, .size = size});
-    drop_expired();
-    count_hit(result_, columns_, i);
+    if constexpr (plain) {
+      ++result_.hits;
+    } else {
+      count_hit(result_, columns_, i);
+    }
+    return drop_expired();
+  }
+  /// Not inlined, so that the loop of hits keeps its registers.
+  template <bool plain>
+  [[gnu::noinline]] void miss_flat(block_key key, std::uint32_t size) {
+    result_.missed_size += size;
+    enter<plain>({.key = key, .size = size});
   }
 
   void access(const entry_view& entry) {
@@ -131,12 +169,13 @@ class replay_loop {
   }
 
   /// A block that is not resident goes in, if everybody agrees.
+  template <bool plain = false>
   void enter(const entry_view& entry) {
-    if (entry.size > cache_.capacity() || !may_enter(entry) || !policy_.on_miss(entry)) {
+    if (entry.size > cache_.capacity() || !(plain || may_enter(entry)) || !policy_.on_miss(entry)) {
       return;
     }
     while (!cache_.fits(entry.size) || policy_.is_crowded(entry)) {
-      evict();
+      plain ? cache_.evict() : evict();
     }
     if (policy_.on_room(entry)) {
       cache_.insert(entry);
@@ -159,10 +198,13 @@ class replay_loop {
     entry_view told = entry;  // a copy, so that the original may stay in registers
     return gate_.policy->admit(told, last == no_slot ? nullptr : &victim);
   }
-  void drop_expired() {
-    while (cache_.resident() > 0 && policy_.has_expired()) {
+  /// True when anything had expired.
+  bool drop_expired() {
+    bool any = false;
+    for (; cache_.resident() > 0 && policy_.has_expired(); any = true) {
       evict();
     }
+    return any;
   }
   slot_id evict() {
     slot_id gone = cache_.evict();

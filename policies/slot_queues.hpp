@@ -25,10 +25,7 @@ class slot_queues {
   }
 
   /// Adds a slot that is in no queue and not pinned, as the newest.
-  void push(std::uint32_t queue, slot_id slot) {
-    nodes_[slot].number = ++clock_;
-    list(queue, slot);
-  }
+  void push(std::uint32_t queue, slot_id slot) { list(queue, slot, ++clock_); }
   /// Takes an unpinned slot out.
   void erase(slot_id slot) {
     if (nodes_[slot].place == listed) {
@@ -40,7 +37,7 @@ class slot_queues {
   /// Makes an unpinned slot the last of a queue with the number that it has.
   void move(std::uint32_t queue, slot_id slot) {
     erase(slot);
-    list(queue, slot);
+    list(queue, slot, nodes_[slot].number);
   }
 
   void pin(slot_id slot) {
@@ -62,19 +59,10 @@ class slot_queues {
 
   /// The unpinned slot that came first, or no_slot.
   slot_id oldest(std::uint32_t queue) {
-    slot_id top = counts_[queue] > 0 ? slot_id{cell(queue, 0)} : no_slot;
-    while (!listed_none(queue)) {
-      slot_id end = last(queue);
-      if (top != no_slot && before(top, end)) {
-        break;
-      }
-      if (!nodes_[end].pinned) {
-        return end;
-      }
-      unlist(end);
-      nodes_[end].place = passed;
+    if (counts_[queue] == 0 && !listed_none(queue) && !nodes_[last(queue)].pinned) {
+      return last(queue);
     }
-    return top;
+    return oldest_beside_pinned(queue);
   }
 
   /// What oldest() is likely to name, or no_slot.
@@ -108,10 +96,10 @@ class slot_queues {
     return nodes_[slots_ + queue].next == slots_ + queue;
   }
   slot_id last(std::uint32_t queue) const { return slot_id{nodes_[slots_ + queue].prev}; }
-  void list(std::uint32_t queue, slot_id slot) {
+  void list(std::uint32_t queue, slot_id slot, std::uint32_t number) {
     std::uint32_t end = slots_ + queue;
     std::uint32_t first = nodes_[end].next;
-    nodes_[slot] = {end, first, nodes_[slot].number, listed, queue != 0, false};
+    nodes_[slot] = {end, first, number, listed, queue != 0, false};
     nodes_[first].prev = slot;
     nodes_[end].next = slot;
   }
@@ -119,6 +107,23 @@ class slot_queues {
     node at = nodes_[slot];
     nodes_[at.prev].next = at.next;
     nodes_[at.next].prev = at.prev;
+  }
+
+  // Where nothing was ever pinned, as in a flat replay, none of what follows is called.
+  [[gnu::noinline]] slot_id oldest_beside_pinned(std::uint32_t queue) {
+    slot_id top = counts_[queue] > 0 ? slot_id{cell(queue, 0)} : no_slot;
+    while (!listed_none(queue)) {
+      slot_id end = last(queue);
+      if (top != no_slot && before(top, end)) {
+        break;
+      }
+      if (!nodes_[end].pinned) {
+        return end;
+      }
+      unlist(end);
+      nodes_[end].place = passed;
+    }
+    return top;
   }
 
   bool before(slot_id a, slot_id b) const {
@@ -133,12 +138,12 @@ class slot_queues {
     nodes_[slot].prev = at;
   }
 
-  void enter_heap(slot_id slot) {
+  [[gnu::noinline]] void enter_heap(slot_id slot) {
     nodes_[slot].place = waiting;
     std::uint32_t queue = queue_of(slot);
     rise(queue, counts_[queue]++, slot);
   }
-  void leave_heap(slot_id slot) {
+  [[gnu::noinline]] void leave_heap(slot_id slot) {
     std::uint32_t queue = queue_of(slot);
     std::uint32_t at = nodes_[slot].prev;
     slot_id last{cell(queue, --counts_[queue])};

@@ -36,9 +36,9 @@ class sieve final : public eviction {
         begin_lap();
         continue;
       }
-      hand_ = order_.number_of(slot);
-      moved_ = true;
       if (!marked_[slot]) {
+        hand_ = order_.number_of(slot);
+        moved_ = true;
         return slot;
       }
       marked_[slot] = false;
