@@ -90,6 +90,27 @@ TEST_F(commands, replay_shows_the_bound_and_what_each_policy_has_of_the_headroom
   EXPECT_EQ(all.at(2).at("headroom_captured"), 1.0);
 }
 
+TEST_F(commands, replay_of_objects_of_one_size_has_the_exact_bound) {
+  for (char second_size : {'\1', '\2'}) {
+    std::string bytes;
+    for (char id : {'\1', '\2', '\3', '\1', '\2', '\3', '\1'}) {
+      std::string record(24, '\0');
+      record[4] = id;
+      record[12] = id == 2 ? second_size : char{1};
+      bytes += record;
+    }
+    write("objects.bin", bytes);
+    finished_program program = run({"replay", "--trace", "oracle_general:objects.bin", "--policy",
+                                    "lru", "--capacity", "2", "--json"});
+    ASSERT_EQ(program.status, 0) << program.err;
+    nlohmann::json all = program.json();
+    bool equal = second_size == 1;
+    EXPECT_EQ(all.at(0).at("bound"), equal ? "min_bypass" : "volume");
+    EXPECT_EQ(all.at(0).at("bound_is_relaxed"), !equal);
+    EXPECT_EQ(all.at(0).at("missed_size"), equal ? 7 : 9);
+  }
+}
+
 TEST_F(commands, replay_gives_a_curve_of_any_policy_in_one_call) {
   std::string trace = shared("mooncake/synthetic_trace.jsonl.gz");
   if (trace.empty()) {
