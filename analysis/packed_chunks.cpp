@@ -133,8 +133,11 @@ void packed_chunks::close() {
   }
   if (rest_ = rows_.rows(); rest_ > 0) {
     std::vector<std::byte> bytes;
-    for (const column& c : rows_.columns) {
-      add_field(bytes, bytes_of(c));
+    bytes.reserve(rows_.columns.size() * (sizeof(std::uint64_t) + rest_ * value_bytes));
+    table columns = rows_.like();
+    for (std::size_t i = 0; i < rows_.columns.size(); ++i) {
+      add_field(bytes, bytes_of(rows_.columns[i]));
+      rows_.columns[i] = std::move(columns.columns[i]);  // never all rows twice
     }
     write_whole_file(file(whole_), bytes);
   }
