@@ -35,7 +35,7 @@ std::optional<sample_summary> summarise_sample(const results_reader& results,
   table rows = results.read(contender, "measured");
   std::vector<std::int64_t> sessions = rows.at("session").integers();
   std::ranges::sort(sessions);
-  sessions.erase(std::ranges::unique(sessions).begin(), sessions.end());
+  sessions.erase(std::unique(sessions.begin(), sessions.end()), sessions.end());
   const contender_description& about = results.run().contenders[contender];
   return sample_summary{.model = setting_of(about, "execution.model"),
                         .precision = setting_of(about, "execution.precision"),

@@ -23,8 +23,8 @@ class large_page_resource final : public std::pmr::memory_resource {
     madvise(memory, mapped_size(size), MADV_HUGEPAGE);  // a wish: without it the pages are small
     return memory;
   }
-  void do_deallocate(void* memory, std::size_t size, std::size_t) override {
-    ::operator delete (memory, mapped_size(size), std::align_val_t{page});
+  void do_deallocate(void* memory, std::size_t, std::size_t) override {
+    ::operator delete (memory, std::align_val_t{page});
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
