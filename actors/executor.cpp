@@ -121,47 +121,54 @@ caf::behavior executor::make_behavior() {
       [this](prompt& what) {
         sample_until_now();
         accept(what);
-        check();
+        end_event();
       },
       [this](handed_prompt& handed) {
         sample_until_now();
         accept_handed(handed);
-        check();
+        end_event();
       },
       [this](const pull_kv& asked) { send_kv(asked); },
       [this](const kv_received& received) {
         sample_until_now();
         let_go_of_handed(received);
-        check();
+        end_event();
       },
       [this](window_end end) {
         if (end.window == window_) {
           sample_until_now();
           end_window();
-          check();
+          end_event();
         }
       },
       [this](form_batch) {
         settling_ = false;
         form();
-        check();
+        end_event();
       },
       [this](offer_blocks& offer) {
         receive(offer);
-        check();
+        end_event();
       },
       [this](const load_started& started) { note_times(started); },
       [this](const load_progress& what) {
         sample_until_now();
         progress_load(what);
-        check();
+        end_event();
       },
       [this](const invalidate_blocks& outdated) {
         sample_until_now();
         invalidate(outdated);
-        check();
+        end_event();
       },
       [this](poll_due) { reporter_.poll(); },
+      [this](blocks_expired) {
+        if (expiry_due_ == context_.time.now()) {
+          sample_until_now();
+          drop_expired();
+          end_event();
+        }
+      },
       [this](close_books) {
         sample_until_now();
         send(context_.recorder, sample(context_.time.now()));
@@ -288,7 +295,8 @@ void executor::continue_forming() {
 
 void executor::plan_window() {
   const batch& work = batcher_.work();
-  bool ahead = context_.plan.fast_forward && engine_->has_lines();
+  // A block whose time is over in a window would leave before it ends.
+  bool ahead = context_.plan.fast_forward && engine_->has_lines() && !needs_.expiry;
   std::int64_t length = ahead ? std::min(batcher_.window(), window_max) : 1;
   sim_time end = context_.time.now();
   ends_.clear();
@@ -412,7 +420,18 @@ executor_sample executor::sample(sim_time when) const {
   return s;
 }
 
-void executor::check() const {
+void executor::drop_expired() {
+  expiry_due_.reset();
+  kv_.drop_expired(context_.time.now());
+  publish();
+}
+
+void executor::end_event() {
+  std::optional<sim_time> expiry = kv_.next_expiry();
+  if (expiry && (!expiry_due_ || *expiry < *expiry_due_)) {
+    expiry_due_ = std::max(*expiry, context_.time.now());
+    delayed_send(this, *expiry_due_ - context_.time.now(), blocks_expired{});
+  }
   if constexpr (refrain_debug_checks) {
     REFRAIN_ASSERT(arrived_ == answered_ + batcher_.running() + batcher_.waiting());
     batcher_.check();

@@ -82,7 +82,8 @@ class executor final : public caf::event_based_actor {
   void remember(const kv_news& news);
   void sample_until_now();
   executor_sample sample(sim_time when) const;
-  void check() const;
+  void drop_expired();
+  void end_event();
 
   contender_context& context_;
   std::uint32_t index_;
@@ -114,6 +115,7 @@ class executor final : public caf::event_based_actor {
   };
   absl::flat_hash_map<request_id, open_question> questions_;
   sim_time next_sample_;
+  std::optional<sim_time> expiry_due_;  // when the next blocks_expired is due
 
   std::int64_t arrived_ = 0;
   std::int64_t answered_ = 0;

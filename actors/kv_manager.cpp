@@ -278,6 +278,13 @@ block_id kv_manager::take() {
   return evict();
 }
 
+void kv_manager::drop_expired(sim_time now) {
+  policy_.on_time(now);
+  while (cache_.unpinned() > 0 && policy_.has_expired()) {
+    pool_.put_back(evict());
+  }
+}
+
 block_id kv_manager::evict() {
   slot_id gone = cache_.evict();
   REFRAIN_ASSERT(gone != no_slot);

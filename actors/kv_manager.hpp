@@ -158,6 +158,12 @@ class kv_manager {
   bool admit(sequence& s, const kv_match& found, token_count upto, sim_time now);
   /// Allocates for the tokens up to `upto`; false, with nothing changed, when there is no room.
   bool grow(sequence& s, token_count upto);
+  /// Unused blocks whose time is over at `now` give way.
+  void drop_expired(sim_time now);
+  /// When the next one's will be over, where the eviction policy has such (needs.expiry).
+  std::optional<sim_time> next_expiry() const {
+    return settings_.needs.expiry ? policy_.next_expiry() : std::nullopt;
+  }
   /// The blocks from this place on are being loaded; the others that are not findable are computed.
   void expect_from(const sequence& s, std::size_t index);
   /// Those of these blocks that are not findable are being loaded, the others are computed.

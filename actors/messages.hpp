@@ -141,6 +141,9 @@ struct first_tokens {
 /// executor to itself: routers poll what changed in it.
 struct poll_due {};
 
+/// executor to itself: the time of unused blocks is over.
+struct blocks_expired {};
+
 /// executor to itself: the current iteration, or window of iterations, ends. Stale when `window` is
 /// not the current one.
 struct window_end {
@@ -289,6 +292,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::kv_changes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::first_tokens)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::poll_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::blocks_expired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::window_end)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::form_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(refrain::request_over)

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -83,8 +84,13 @@ class eviction {
   static eviction_needs needs(const parameters&) { return {}; }
 
   virtual void begin_request(const request_view&) {}
-  /// Whether victim() must go now, though there is room; asked by replay only, when a request
-  /// begins and after a hit.
+  /// When the time of some unpinned block will be over, or nothing; asked by runs where
+  /// needs.expiry.
+  virtual std::optional<sim_time> next_expiry() const { return std::nullopt; }
+  /// Virtual time has come this far: told by runs where needs.expiry, before they ask has_expired.
+  virtual void on_time(sim_time) {}
+  /// Whether victim() must go now, though there is room; asked by replay when a request begins and
+  /// after a hit, by runs at next_expiry().
   virtual bool has_expired() { return false; }
   /// A key that is not resident is accessed; false refuses to cache it. Ghosts are looked up here.
   virtual bool on_miss(const entry_view&) { return true; }

@@ -15,6 +15,12 @@ guarded_eviction::guarded_eviction(std::string who, std::unique_ptr<eviction> po
 void guarded_eviction::begin_request(const request_view& request) {
   guard_.call("begin_request", [&] { policy_->begin_request(request); });
 }
+std::optional<sim_time> guarded_eviction::next_expiry() const {
+  return guard_.call("next_expiry", [&] { return policy_->next_expiry(); });
+}
+void guarded_eviction::on_time(sim_time now) {
+  guard_.call("on_time", [&] { policy_->on_time(now); });
+}
 bool guarded_eviction::has_expired() {
   return guard_.call("has_expired", [&] { return policy_->has_expired(); });
 }

@@ -94,6 +94,8 @@ class guarded_eviction final : public eviction {
                    std::uint32_t slots, bool watch = true);
 
   void begin_request(const request_view& request) override;
+  std::optional<sim_time> next_expiry() const override;
+  void on_time(sim_time now) override;
   bool has_expired() override;
   bool on_miss(const entry_view& entry) override;
   bool is_crowded(const entry_view& entry) override;

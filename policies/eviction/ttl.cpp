@@ -26,7 +26,15 @@ class ttl final : public eviction {
         since_(setup.slots),
         ages_{from_insertion_ ? setup.slots : 0} {}
 
-  void begin_request(const request_view& request) override { now_ = std::max(now_, request.now); }
+  void begin_request(const request_view& request) override { on_time(request.now); }
+  std::optional<sim_time> next_expiry() const override {
+    slot_id first = first_to_expire();
+    if (first == no_slot || life_ >= sim_time::max() - since_[first]) {
+      return std::nullopt;
+    }
+    return since_[first] + life_ + sim_time{1};
+  }
+  void on_time(sim_time now) override { now_ = std::max(now_, now); }
   bool has_expired() override { return hard_ && first_expired() != no_slot; }
 
   void on_insert(slot_id slot, const entry_view&) override {
@@ -66,13 +74,16 @@ class ttl final : public eviction {
   }
 
  private:
-  // The block that is longest over its time.
-  slot_id first_expired() const {
+  slot_id first_to_expire() const {
     if (from_insertion_ ? ages_.empty() : order_.empty(0)) {
       return no_slot;
     }
-    slot_id first = from_insertion_ ? ages_.top() : order_.back(0);
-    return now_ - since_[first] > life_ ? first : no_slot;
+    return from_insertion_ ? ages_.top() : order_.back(0);
+  }
+  // The block that is longest over its time.
+  slot_id first_expired() const {
+    slot_id first = first_to_expire();
+    return first != no_slot && now_ - since_[first] > life_ ? first : no_slot;
   }
   void use(slot_id slot) {
     order_.push_front(0, slot);
