@@ -4,9 +4,13 @@
 // taken as those of prefixes, as the published replayers do; the file does not say so. A chat
 // follows its parent as the next turn of its session and keeps its recorded time, but does not
 // start before its parent's answer. A chat whose parent lies before the trace begins a session, and
-// so does a second chat with one parent. Left out: type, and turn beyond being a number.
+// so does a second chat with one parent. Types are
+// numbered in the order in which they come. Left out: turn, beyond being a number.
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "traces/json_lines.hpp"
 #include "traces/sessions.hpp"
@@ -23,7 +27,7 @@ class bailian final : public json_lines_source {
 
  private:
   struct fields {
-    std::optional<std::string> chat, parent;
+    std::optional<std::string> chat, parent, type;
     std::optional<sim_time> timestamp;
     std::optional<token_count> input, output;
     std::optional<std::uint64_t> turn;
@@ -56,6 +60,15 @@ class bailian final : public json_lines_source {
     const std::string& chat = required(row.chat, "chat_id");
     const std::string& parent = required(row.parent, "parent_chat_id");
     place(chat, parent, required(row.timestamp, "timestamp"), out);
+    out.type = number_of_type(row.type.value_or(""));
+  }
+
+  std::uint32_t number_of_type(const std::string& type) {
+    auto at = std::ranges::find(types_, type);
+    if (at == types_.end() && types_.size() < types_max) {
+      at = types_.insert(at, type);
+    }
+    return static_cast<std::uint32_t>(at - types_.begin());
   }
 
   fields read_fields(std::string_view line, std::vector<block_key>& blocks) {
@@ -74,6 +87,8 @@ class bailian final : public json_lines_source {
         set_once(row.output, json_tokens(value, name, 0), name);
       } else if (name == "turn") {
         set_once(row.turn, json_unsigned(value, name), name);
+      } else if (name == "type") {
+        set_once(row.type, json_id(value, name), name);
       } else if (name == "hash_ids") {
         if (std::exchange(row.has_ids, true)) {
           throw bad_row{"a field is given twice", "hash_ids"};
@@ -104,7 +119,10 @@ class bailian final : public json_lines_source {
     }
   }
 
+  static constexpr std::size_t types_max = 100;  // those beyond count as one
+
   session_book sessions_;
+  std::vector<std::string> types_;
   std::optional<sim_time> start_, previous_;
 };
 

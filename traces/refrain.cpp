@@ -131,7 +131,7 @@ class refrain_lines final : public json_lines_source {
   struct fields {
     std::optional<sim_time> arrival, delay, ttft, e2e;
     std::optional<token_count> input, output;
-    std::optional<std::uint64_t> session, answer, salt, size, priority, agent;
+    std::optional<std::uint64_t> session, type, answer, salt, size, priority, agent;
     std::optional<sim_time> retain;
     bool has_blocks = false, has_segments = false, has_upcoming = false;
   };
@@ -283,6 +283,8 @@ class refrain_lines final : public json_lines_source {
       set_once(row.delay, json_time(value, name, nanosecond), name);
     } else if (name == "answer") {
       set_once(row.answer, json_unsigned(value, name), name);
+    } else if (name == "type") {
+      set_once(row.type, json_unsigned(value, name), name);
     } else if (name == "salt") {
       set_once(row.salt, json_unsigned(value, name), name);
     } else if (name == "size") {
@@ -339,6 +341,10 @@ class refrain_lines final : public json_lines_source {
       out.hint.priority = static_cast<std::int32_t>(*row.priority);
     }
     out.hint.duration = row.retain.value_or(sim_time{0});
+    if (row.type.value_or(0) > UINT32_MAX) {
+      throw bad_row{"\"type\" is above 2^32 - 1", std::to_string(*row.type)};
+    }
+    out.type = static_cast<std::uint32_t>(row.type.value_or(0));
     if (row.agent.value_or(0) > UINT32_MAX) {
       throw bad_row{"\"agent\" is above 2^32 - 1", std::to_string(*row.agent)};
     }
@@ -356,6 +362,7 @@ class refrain_lines final : public json_lines_source {
     refuse(row.input || row.output, info_.has_lengths, "input or output", "lengths");
     refuse(row.session.has_value(), info_.has_sessions, "session", "sessions");
     refuse(row.delay.has_value(), info_.has_sessions, "delay_ns", "sessions");
+    refuse(row.type.has_value(), info_.has_sessions, "type", "sessions");
     refuse(row.has_blocks, info_.has_chains || info_.has_sizes, "blocks", "chains");
     refuse(row.has_segments, info_.has_content, "segments", "content");
     refuse(row.answer.has_value(), info_.has_content, "answer", "content");

@@ -3,6 +3,7 @@
 // segments of named content, or by its length alone (then nothing of it can be shared).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -61,6 +62,7 @@ struct request {
   session_id session;      ///< conversation; a trace without sessions gives every row its own
   std::uint32_t turn = 0;  ///< position in the conversation, from 0
   bool last_turn = true;   ///< no later row belongs to this conversation
+  std::uint32_t type = 0;  ///< what it is for, numbered by the trace; 0 where it does not say
   /// When it is sent, since the start of the trace. For a later turn of a closed loop (turn > 0 in
   /// a trace with sessions) it is the earliest such time, and the turn also waits for the previous
   /// answer and then for `delay`.
@@ -88,10 +90,13 @@ struct request_notes {
   std::vector<agent_steps> upcoming;
 };
 
-/// The kind of a request is its turn, where nothing else is known; later turns count as one.
+/// The kind of a request is its type and its turn; later turns count as one, and so do types beyond
+/// those that a policy is told of.
 inline std::uint32_t category_of(const request& row) {
+  constexpr std::uint32_t types_told_apart = 32;
   constexpr std::uint32_t turns_told_apart = 8;
-  return row.turn < turns_told_apart ? row.turn : turns_told_apart - 1;
+  return std::min(row.type, types_told_apart - 1) * turns_told_apart +
+         std::min(row.turn, turns_told_apart - 1);
 }
 
 }  // namespace refrain

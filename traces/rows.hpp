@@ -31,6 +31,7 @@ inline void clear_request(request& out) {
   out.session = session_id{};
   out.turn = 0;
   out.last_turn = true;
+  out.type = 0;
   out.arrival = out.delay = sim_time{0};
   out.input_tokens = out.output_tokens = token_count{};
   out.blocks.clear();

@@ -97,6 +97,8 @@ request  arrival_ns    when it is sent, whole nanoseconds since the start of the
          session       any whole number (needed where there are sessions); rows that share one are
                        its turns, in order
          delay_ns      think time of a later turn after the previous answer [0]
+         type          what a request of a session is for, a number of your own below 2^32: policies
+                       may tell types and turns apart [0]
          blocks        [ID, ...], first block first; 0 to 2^64 - 1 [none]
          segments      [[KIND, CONTENT, TOKENS], ...]: the prompt by content; KIND is "system",
                        "history", "document", "question", "answer" or "web"; equal CONTENT
@@ -150,6 +152,9 @@ void append_row(std::string& text, const trace_info& info, const request& row) {
   }
   if (info.has_sessions) {
     append(text, "session", row.session);
+  }
+  if (row.type != 0) {
+    append(text, "type", row.type);
   }
   if (row.delay != sim_time{0}) {
     append_time(text, "delay_ns", row.delay);

@@ -216,12 +216,29 @@ TEST_F(bailian, a_chat_follows_its_parent) {
   EXPECT_EQ(rows_->info().id_scope, "trace");
 }
 
+TEST_F(bailian, types_are_numbered_as_they_come) {
+  auto typed = [&](const std::string& id, const std::string& type) {
+    std::string row = chat(id, "-1", "5");
+    row.replace(row.find("\"text\""), 6, type);
+    return row;
+  };
+  auto rows = read(typed("1", "\"search\"") + typed("2", "\"text\"") + typed("3", "\"search\"") +
+                   typed("4", "\"file\"") + typed("5", "\"text\""));
+  std::vector<std::uint32_t> types;
+  for (const request& row : rows) {
+    types.push_back(row.type);
+  }
+  EXPECT_THAT(types, testing::ElementsAre(0, 1, 0, 2, 1));
+  EXPECT_EQ(category_of(rows[3]), 16u);
+}
+
 TEST_F(bailian, every_kind_of_bad_row_says_what_is_wrong) {
   auto of = [&](const std::string& row) { return reason(chat("1", "-1", "5") + row); };
   EXPECT_EQ(of(chat("2", "1", "4.9")), "\"timestamp\" is lower than the previous row's");
   EXPECT_EQ(reason(chat("1", "-1", "5") + chat("1", "-1", "6")),
             "\"chat_id\" is that of an earlier row: 1");
   EXPECT_EQ(of(chat("2", "1", "6", R"(,"turn":2)")), "a field is given twice: turn");
+  EXPECT_EQ(of(chat("2", "1", "6", R"(,"type":"x")")), "a field is given twice: type");
   EXPECT_EQ(of(chat("2", "1", "6", R"(,"hash_ids":[])")), "a field is given twice: hash_ids");
   EXPECT_EQ(of(chat("2.5", "1", "6")), "\"chat_id\" is neither a string nor an integer: 2.5");
   EXPECT_EQ(of("{\"chat_id\":2,\"parent_chat_id\":1,\"timestamp\":6,\"input_length\":20,"

@@ -81,6 +81,7 @@ TEST_F(refrain_format, holds_everything_that_a_request_holds) {
                   .disorder = sim_time{7}};
   request first;
   first.last_turn = false;
+  first.type = UINT32_MAX;
   first.arrival = sim_time{INT64_C(8'999'999'999'999'998'977)};
   first.input_tokens = token_count{33};
   first.output_tokens = content_tokens_max;
@@ -111,6 +112,8 @@ TEST_F(refrain_format, holds_everything_that_a_request_holds) {
   EXPECT_EQ(text_of(info, read[1]), text_of(info, second));
   EXPECT_EQ(read[0].segments[1].kind, segment_kind::history);
   EXPECT_EQ(read[0].answer, first.answer);
+  EXPECT_EQ(read[0].type, UINT32_MAX);
+  EXPECT_EQ(read[1].type, 0u);
   EXPECT_EQ(again->counts().rows_read, 2u);
 }
 
