@@ -84,10 +84,10 @@ void request_totals::add_times(const table& rows, const std::vector<std::int64_t
   const auto& output = column_named(rows, "output_tokens").integers();
   for (std::size_t i = 0; i < status.size(); ++i) {
     if (status[i] == 0) {
-      ttft_.add(ttft[i]);
-      tpot_.add(output[i] < 2 ? nan : tpot[i]);
-      e2e_.add(e2e[i]);
-      queue_.add(queue[i]);
+      ttft_.values.add(ttft[i]);
+      tpot_.values.add(output[i] < 2 ? nan : tpot[i]);
+      e2e_.values.add(e2e[i]);
+      queue_.values.add(queue[i]);
       last_finish_ = std::max(last_finish_, finish[i]);
     }
   }
@@ -119,6 +119,12 @@ void request_totals::add_measured(const table& rows, const std::vector<std::int6
       measured_tpot_.add(output[i] < 2 ? nan : our_tpot[i],
                          per_gap((*ttft)[i], (*e2e)[i], output[i]));
     }
+  }
+}
+
+void request_totals::finish() {
+  for (times* each : {&ttft_, &tpot_, &e2e_, &queue_}) {
+    each->whole = each->values.finish();
   }
 }
 

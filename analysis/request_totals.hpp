@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,11 +45,13 @@ class request_totals {
   std::int64_t sum(std::string_view name) const;
   double last_finish() const { return last_finish_; }
 
-  /// The distributions are told once: their numbers are gone afterwards.
-  distribution ttft() { return ttft_.finish(); }
-  distribution tpot() { return tpot_.finish(); }
-  distribution e2e() { return e2e_.finish(); }
-  distribution queue() { return queue_.finish(); }
+  /// All rows were taken in: what was kept of each is given up.
+  void finish();
+  /// Distributions, once finished.
+  const distribution& ttft() const { return ttft_.whole; }
+  const distribution& tpot() const { return tpot_.whole; }
+  const distribution& e2e() const { return e2e_.whole; }
+  const distribution& queue() const { return queue_.whole; }
 
   /// One row for each time that was measured.
   std::vector<measured_row> measured() const;
@@ -61,10 +64,19 @@ class request_totals {
   std::int64_t done_ = 0;
   std::int64_t refused_ = 0;
   std::map<std::string, std::int64_t, std::less<>> sums_;
-  distribution_builder ttft_, tpot_, e2e_, queue_;
+  struct times {
+    distribution_builder values;
+    distribution whole;
+  };
+  times ttft_, tpot_, e2e_, queue_;
   double last_finish_ = 0;
   bool has_measured_ttft_ = false, has_measured_e2e_ = false;
   measured_pairs measured_ttft_, measured_tpot_, measured_e2e_;
 };
+
+/// The same summaries as summarise_run(results), of a run whose contenders' requests were gathered
+/// as they were written, and finished, so that they need not be read again.
+std::vector<contender_summary> summarise_run(const results_reader& results,
+                                             std::span<const request_totals> gathered);
 
 }  // namespace refrain

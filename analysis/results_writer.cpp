@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -25,6 +27,8 @@
 
 namespace refrain {
 
+using row_watcher = std::function<void(const table& rows)>;
+
 /// One stream: its buffered rows and how much of it is on disk.
 struct stream_state {
   std::filesystem::path folder;
@@ -32,6 +36,7 @@ struct stream_state {
   table buffer;
   hdf5::table_extent extent;
   std::optional<packed_chunks> chunks;
+  row_watcher watcher;  // may be empty
 
   void write_part();
   void merge_into(hdf5::group& contender) const;
@@ -43,6 +48,7 @@ struct writer_state {
   std::filesystem::path folder;
   run_description run;
   std::vector<std::vector<std::unique_ptr<stream_state>>> streams;
+  std::vector<std::map<std::string, row_watcher>> watchers;  // per contender, by table
   bool finished = false;
   int lock = -1;
 
@@ -172,6 +178,9 @@ void stream_state::write_part() {
   if (chunks) {
     chunks->append(buffer);
   }
+  if (watcher) {
+    watcher(buffer);
+  }
   buffer.clear();
   ++next.number;
 }
@@ -257,6 +266,10 @@ void part_stream::flush() {
   }
 }
 
+void contender_writer::watch(const std::string& name, std::function<void(const table& rows)> take) {
+  state_->watchers[index_][name] = std::move(take);
+}
+
 part_stream contender_writer::open(const std::string& name, const table& columns) {
   REFRAIN_ASSERT(is_snake_case(name) && name != "parameters");
   REFRAIN_ASSERT(!columns.columns.empty() && columns.rows() == 0);
@@ -267,6 +280,10 @@ part_stream contender_writer::open(const std::string& name, const table& columns
   stream.next.contender = index_;
   stream.next.table = name;
   stream.buffer = columns.like();
+  auto& watchers = state_->watchers[index_];
+  if (auto found = watchers.find(name); found != watchers.end()) {
+    stream.watcher = found->second;
+  }
   if (packed_chunks::can_pack(columns)) {
     stream.chunks.emplace(state_->folder / fmt::format("{:04}.{}", index_, name), columns);
   }
@@ -289,6 +306,7 @@ results_writer::results_writer(fs::path path, run_description run)
     : state_{std::make_unique<writer_state>()} {
   check_names(run);
   state_->streams.resize(run.contenders.size());
+  state_->watchers.resize(run.contenders.size());
   state_->folder = parts_folder(path);
   make_parts_folder(path, state_->folder);
   state_->lock = lock_parts(path, state_->folder);
@@ -306,6 +324,9 @@ results_writer::~results_writer() {
   }
   try {
     for (std::size_t i = 0; i < state_->streams.size(); ++i) {
+      for (const auto& stream : state_->streams[i]) {
+        stream->watcher = nullptr;  // who watched may be gone
+      }
       state_->flush(i);
     }
   } catch (const std::exception&) {

@@ -44,6 +44,9 @@ class contender_writer {
  public:
   contender_writer(writer_state& state, std::size_t index) : state_{&state}, index_{index} {}
 
+  /// Has a table's rows shown to `take` as they are written, in order, but for those that are left
+  /// when the results_writer goes without `finish`; told before it is opened.
+  void watch(const std::string& name, std::function<void(const table& rows)> take);
   /// Starts a table with the columns of `columns`, which has no rows; its name is snake_case.
   part_stream open(const std::string& name, const table& columns);
   /// Writes a whole table.

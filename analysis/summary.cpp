@@ -138,7 +138,8 @@ void add_update_metrics(const table& updates, std::vector<metric>& metrics) {
   metrics.push_back({"surviving_share", "1", share.mean, std::nullopt, share});
 }
 
-std::vector<metric> metrics_of(request_totals& served, const table* totals, const table* updates) {
+std::vector<metric> metrics_of(const request_totals& served, const table* totals,
+                               const table* updates) {
   std::vector<metric> m;
   m.push_back(spread_metric("ttft_s", served.ttft()));
   m.push_back(spread_metric("tpot_s", served.tpot()));
@@ -251,17 +252,30 @@ table totals_table() {
 contender_summary summarise_requests(std::string name, const table& requests, const table* totals) {
   request_totals served;
   served.add(requests);
+  served.finish();
   return {std::move(name), metrics_of(served, totals, nullptr), served.measured(), std::nullopt};
 }
 
 std::vector<contender_summary> summarise_run(const results_reader& results) {
+  std::vector<request_totals> read(results.run().contenders.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (results.has(i, "requests")) {
+      results.visit(i, "requests", summary_columns(),
+                    [&](const table& rows) { read[i].add(rows); });
+      read[i].finish();
+    }
+  }
+  return summarise_run(results, read);
+}
+
+std::vector<contender_summary> summarise_run(const results_reader& results,
+                                             std::span<const request_totals> gathered) {
   std::vector<contender_summary> summaries;
   for (std::size_t i = 0; i < results.run().contenders.size(); ++i) {
     if (!results.has(i, "requests")) {
       continue;
     }
-    request_totals served;
-    results.visit(i, "requests", summary_columns(), [&](const table& rows) { served.add(rows); });
+    const request_totals& served = gathered[i];
     std::optional<table> totals;
     if (results.has(i, "totals")) {
       totals = results.read(i, "totals");

@@ -72,12 +72,13 @@ void check_name(const std::string& path, const std::string& scenario, bool may_r
   }
 }
 
-run_report finish(const run_plan& plan, results_writer& writer, const fs::path& path,
+run_report finish(const run_plan& plan, results_writer& writer,
+                  std::span<const request_totals> gathered, const fs::path& path,
                   stop_on_signal& signals) {
   signals.leave_at_once();
   run_report report{.run = plan.description, .bounds = plan.bounds, .result = path.string()};
   auto look = [&](const results_reader& results) {
-    report.contenders = summarise_run(results);
+    report.contenders = summarise_run(results, gathered);
     report.comparison = compare(report.contenders);
     report.warnings = plan.warnings;
     for (std::string& warning : check_run(results, plan.contenders)) {
@@ -113,8 +114,8 @@ run_report run(const run_plan& plan, const fs::path& path, std::size_t jobs) {
   leave_when_a_policy_hangs(path);
   try {
     results_writer writer{path, plan.description};
-    run_contenders(plan, writer, jobs);
-    return finish(plan, writer, path, signals);
+    std::vector<request_totals> gathered = run_contenders(plan, writer, jobs);
+    return finish(plan, writer, gathered, path, signals);
   } catch (const input_error&) {
     throw;
   } catch (...) {

@@ -63,8 +63,8 @@ class progress_line {
 /// The contenders, taken in order by whichever thread is free.
 class crew {
  public:
-  crew(const run_plan& plan, results_writer& results)
-      : plan_{plan}, results_{results}, failures_(plan.contenders.size()) {
+  crew(const run_plan& plan, results_writer& results, std::vector<request_totals>& gathered)
+      : plan_{plan}, results_{results}, gathered_{gathered}, failures_(plan.contenders.size()) {
     for (std::size_t i = 0; i < plan.contenders.size(); ++i) {
       controls_.emplace_back().stop = &stop_;
     }
@@ -86,8 +86,10 @@ class crew {
     for (std::size_t i = next_++; i < plan_.contenders.size() && !stop_; i = next_++) {
       try {
         contender_writer writer = results_.contender(i);
+        writer.watch("requests", [this, i](const table& rows) { gathered_[i].add(rows); });
         run_contender(plan_.workload, plan_.contenders[i], writer, controls_[i]);
         writer.close();
+        gathered_[i].finish();
       } catch (...) {
         failures_[i] = std::current_exception();
         stop_ = true;
@@ -137,6 +139,7 @@ class crew {
 
   const run_plan& plan_;
   results_writer& results_;
+  std::vector<request_totals>& gathered_;
   std::vector<std::exception_ptr> failures_;
   std::deque<contender_control> controls_;
   std::atomic<bool> stop_{false};
@@ -148,7 +151,8 @@ class crew {
 
 }  // namespace
 
-void run_contenders(const run_plan& plan, results_writer& results, std::size_t jobs) {
+std::vector<request_totals> run_contenders(const run_plan& plan, results_writer& results,
+                                           std::size_t jobs) {
   // Two that measure at once would measure each other.
   bool measures = std::ranges::any_of(plan.contenders, [](const contender_plan& each) {
     return each.retrieval.measured || each.execution.weights != nullptr ||
@@ -160,7 +164,9 @@ void run_contenders(const run_plan& plan, results_writer& results, std::size_t j
   if (measures) {
     jobs = 1;
   }
-  crew{plan, results}.run(jobs);
+  std::vector<request_totals> gathered(plan.contenders.size());
+  crew{plan, results, gathered}.run(jobs);
+  return gathered;
 }
 
 }  // namespace refrain

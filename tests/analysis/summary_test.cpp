@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "analysis/distribution_builder.hpp"
@@ -165,6 +166,8 @@ TEST(summary, is_the_same_of_a_table_that_comes_in_pieces) {
     piece.append(all, row, 1);
     pieces.add(piece);
   }
+  whole.finish();
+  pieces.finish();
   EXPECT_EQ(pieces.done(), whole.done());
   EXPECT_EQ(pieces.refused(), whole.refused());
   EXPECT_EQ(pieces.sum("hit_tokens"), whole.sum("hit_tokens"));
@@ -268,6 +271,50 @@ TEST_F(summary_file, gives_the_figures_of_the_tables_it_was_written_from) {
   EXPECT_EQ(all[0].at("ttft_s").value, 1.5);
   EXPECT_EQ(all[1].measured.size(), 3u);
   EXPECT_THAT(summary_warnings(reader), testing::ElementsAre("the cache never filled"));
+}
+
+TEST_F(summary_file, is_the_same_from_rows_that_were_watched_as_from_those_that_are_read) {
+  results_writer writer{in_folder("a.h5"), two_contenders()};
+  std::vector<request_totals> watched(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    contender_writer contender = writer.contender(i);
+    contender.watch("requests", [&watched, i](const table& rows) { watched[i].add(rows); });
+    table rows = i == 0 ? three_requests() : measured_requests();
+    part_stream stream = contender.open("requests", rows.like());
+    for (int times = 0; times < 700; ++times) {
+      stream.append(rows);
+    }
+    contender.close();
+    watched[i].finish();
+  }
+  writer.finish({});
+  results_reader reader{in_folder("a.h5")};
+  std::vector<contender_summary> read = summarise_run(reader);
+  std::vector<contender_summary> all = summarise_run(reader, watched);
+  ASSERT_EQ(all.size(), 2u);
+  std::string texts[2];
+  print_summary(texts[0], read, {});
+  print_summary(texts[1], all, {});
+  EXPECT_EQ(texts[0], texts[1]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(all[i].metrics.size(), read[i].metrics.size());
+    for (std::size_t m = 0; m < all[i].metrics.size(); ++m) {
+      EXPECT_EQ(all[i].metrics[m].name, read[i].metrics[m].name);
+      EXPECT_EQ(all[i].metrics[m].exact, read[i].metrics[m].exact);
+    }
+  }
+}
+
+TEST_F(summary_file, of_a_run_that_fails_is_written_though_who_watched_is_gone) {
+  {
+    results_writer writer{in_folder("a.h5"), two_contenders()};
+    auto seen = std::make_unique<std::size_t>(0);
+    contender_writer contender = writer.contender(0);
+    contender.watch("requests", [&](const table& rows) { *seen += rows.rows(); });
+    contender.open("requests", three_requests().like()).append(three_requests());
+    seen.reset();
+  }
+  EXPECT_EQ(results_reader{in_folder("a.h5")}.read(0, "requests").rows(), 3u);
 }
 
 std::size_t longest_line(const std::string& text) {
