@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "analysis/summary.hpp"
 #include "traces/quantity.hpp"
@@ -117,6 +118,12 @@ std::string bytes_text(double value) {
   return or_dash(value, [&] { return print_bytes(value); });
 }
 
+/// Of what was never asked for nothing was computed or saved.
+double recomputed(const contender_summary& s) {
+  return *s.at("requests_done").exact == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                           : s.at("recomputed_tokens").value;
+}
+
 constexpr figure figures[] = {
     {"TTFT p50", [](const contender_summary& s) { return s.at("ttft_s").distribution->p50; },
      time_text, relative_text},
@@ -130,8 +137,7 @@ constexpr figure figures[] = {
      throughput_text, relative_text},
     {"hit rate", [](const contender_summary& s) { return s.at("token_hit_rate").value; },
      percent_text, points_text},
-    {"recomputed", [](const contender_summary& s) { return s.at("recomputed_tokens").value; },
-     count_text, signed_count_text},
+    {"recomputed", recomputed, count_text, signed_count_text},
     {"peak KV", [](const contender_summary& s) { return s.at("gpu_kv_peak_bytes").value; },
      bytes_text, relative_text},
 };

@@ -150,8 +150,10 @@ results_reader::results_reader(const fs::path& path) : state_{std::make_unique<r
     state_->run = read_description(head.root());
     find_parts(*state_, folder);
   } else {
-    throw input_error{state_->path.string(),
-                      "expected a result file; there is none, nor the parts of an unfinished run"};
+    throw input_error{parts_only ? folder.string() : state_->path.string(),
+                      parts_only ? "expected the parts of an unfinished run; there are none"
+                                 : "expected a result file; there is none, nor the parts of an "
+                                   "unfinished run"};
   }
 }
 

@@ -139,7 +139,9 @@ void make_parts_folder(const fs::path& path, const fs::path& folder) {
     throw run_error{path.string() + ": is a folder"};
   }
   fs::create_directory(folder, error);
-  if (!fs::is_directory(folder)) {
+  std::error_code unseen;
+  if (!fs::is_directory(folder, unseen)) {
+    error = error ? error : unseen;
     throw run_error{path.string() + ": cannot be written: " +
                     (error ? error.message() : folder.string() + " is no folder")};
   }
@@ -313,7 +315,13 @@ results_writer::results_writer(fs::path path, run_description run)
   empty_parts(state_->folder);
   std::error_code ignored;
   fs::remove(temporary_name(path), ignored);
-  write_image(state_->folder / "run.h5", [&](hdf5::group& root) { write_description(root, run); });
+  try {
+    write_image(state_->folder / "run.h5",
+                [&](hdf5::group& root) { write_description(root, run); });
+  } catch (...) {
+    fs::remove_all(state_->folder, ignored);  // holds the lock alone
+    throw;
+  }
   state_->path = std::move(path);
   state_->run = std::move(run);
 }

@@ -28,9 +28,16 @@ const char* const how_to_build =
 
 /// What the file says of itself. Throws input_error where it says nothing.
 plugin_abi read_abi(const std::string& file, const std::string& where) {
-  std::ifstream stream{file, std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
-  if (!stream || fs::is_directory(file)) {
+  std::error_code error;
+  std::ifstream stream;
+  if (!fs::is_directory(file, error)) {
+    stream.open(file, std::ios::binary);
+  }
+  std::string bytes;
+  if (stream.is_open()) {
+    bytes.assign(std::istreambuf_iterator<char>{stream}, {});
+  }
+  if (!stream.is_open() || !stream) {
     throw input_error{where, file + ": cannot be read; expected a plug-in, a shared library"};
   }
   if (!bytes.starts_with("\x7f"

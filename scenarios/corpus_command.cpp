@@ -296,6 +296,10 @@ void corpus_command(const std::vector<std::string>& words) {
     return;
   }
   corpus_options options = read_corpus_options(given, from);
+  if (action != "search" && !given.one("QUESTION").empty()) {
+    throw usage_error{
+        fmt::format("corpus {}: one word too many: {}", action, given.one("QUESTION"))};
+  }
   if (action == "chunks") {
     print_chunks(options);
   } else if (action == "check") {
@@ -305,7 +309,12 @@ void corpus_command(const std::vector<std::string>& words) {
     if (!given.has("index")) {
       options.indexes = {index_settings{}};
     }
-    json document = search(options, given.required("QUESTION"));
+    std::string question = given.required("QUESTION");
+    if (options.top.size() > 1 || options.indexes.size() > 1) {
+      throw usage_error{
+          "corpus search: asks one index once: give --top and --index one value each"};
+    }
+    json document = search(options, question);
     given.has("json") ? print_json(document) : print_search(document);
   }
 }

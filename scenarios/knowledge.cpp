@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenarios/retrieval.hpp"
 #include "traces/quantity.hpp"
 #include "traces/sha256.hpp"
 
@@ -35,7 +36,8 @@ update_stream load_updates(const scenario_settings& settings, const std::string&
     refuse_idle_keys(settings);
     return {};
   }
-  if (settings.text("corpus.format") != revisions_format) {
+  if (const std::string& format = settings.text("corpus.format"); format != revisions_format) {
+    check_corpus_format(settings);
     throw input_error{settings.where("knowledge.speed"),
                       fmt::format("needs corpus.format \"{}\"; a corpus of format \"{}\" has no "
                                   "updates",

@@ -318,7 +318,14 @@ class run_loader {
     }
     std::int64_t asked = settings.integer("tiers.gpu.blocks");
     plan.model.check_tensor_parallel(plan.tensor_parallel);
-    std::int64_t most = max_kv_blocks(plan.gpu, plan.model, plan.tensor_parallel, block);
+    std::int64_t most = 0;
+    try {
+      most = max_kv_blocks(plan.gpu, plan.model, plan.tensor_parallel, block);
+    } catch (const input_error&) {
+      throw input_error{settings.where("kv.block_tokens"),
+                        fmt::format("{} does not hold one block of {} tokens beside {}",
+                                    plan.gpu.name, print_count(block), plan.model.name)};
+    }
     if (asked > most) {
       std::string text =
           fmt::format("{} blocks of {} tokens do not fit: {} holds at most {} beside {}",

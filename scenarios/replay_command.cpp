@@ -48,18 +48,17 @@ std::optional<Number> parse_number(std::string_view text) {
   return whole ? std::optional{value} : std::nullopt;
 }
 
-/// "1000", or "5%" of the unique blocks, rounded down.
-std::int64_t parse_capacity(const std::string& text, std::uint64_t unique) {
+/// "1000", or "5%" of all that there is, rounded down.
+std::int64_t parse_capacity(const std::string& text, std::int64_t all) {
   std::optional<std::int64_t> capacity;
   if (text.ends_with('%')) {
     std::optional<double> percent = parse_number<double>(text.substr(0, text.size() - 1));
     if (percent && *percent > 0 && *percent <= 100) {
       capacity = static_cast<std::int64_t>(
-          std::floor(static_cast<long double>(*percent) * static_cast<long double>(unique) / 100));
+          std::floor(static_cast<long double>(*percent) * static_cast<long double>(all) / 100));
       if (*capacity < 1) {
         throw input_error{"--capacity " + text,
-                          fmt::format("is no block of the {} unique ones",
-                                      print_count(static_cast<std::int64_t>(unique)))};
+                          fmt::format("is none of the {} that there are", print_count(all))};
       }
     }
   } else {
@@ -104,21 +103,33 @@ replay_rule parse_rule(const std::string& text, const access_columns& columns) {
   return text == "prefix" ? replay_rule::prefix : replay_rule::flat;
 }
 
-void print_trace(const access_columns& columns, replay_rule rule) {
+/// What an endless cache would hold at the end: blocks, or the sizes of objects.
+std::int64_t endless_capacity(const access_columns& columns) {
+  if (columns.sizes.empty()) {
+    return static_cast<std::int64_t>(unique_keys(columns));
+  }
+  std::int64_t all = 0;
+  absl::flat_hash_set<std::uint64_t> seen;
+  for (std::size_t i = 0; i < columns.keys.size(); ++i) {
+    all += seen.insert(columns.keys[i].get()).second ? columns.sizes[i] : 0;
+  }
+  return all;
+}
+
+void print_trace(const access_columns& columns, replay_rule rule, std::int64_t endless) {
   auto count = [](std::size_t n) { return print_count(static_cast<std::int64_t>(n)); };
-  std::cout << fmt::format("{} requests, {} accesses to {} blocks, rule {}: hit rate and hits\n\n",
-                           count(columns.requests()), count(columns.keys.size()),
-                           count(unique_keys(columns)), name_of(rule));
+  std::string what = columns.sizes.empty()
+                         ? fmt::format("{} blocks", print_count(endless))
+                         : fmt::format("{} objects of {} units of size in all",
+                                       count(unique_keys(columns)), print_count(endless));
+  std::cout << fmt::format("{} requests, {} accesses to {}, rule {}: hit rate and hits\n\n",
+                           count(columns.requests()), count(columns.keys.size()), what,
+                           name_of(rule));
 }
 
 /// Capacities from 1 to all that there is, each a like factor above the one before.
-std::vector<std::int64_t> spread_capacities(const access_columns& columns, std::int64_t points,
-                                            std::uint64_t unique) {
-  double most = columns.sizes.empty() ? static_cast<double>(unique) : 0;
-  absl::flat_hash_set<std::uint64_t> seen;
-  for (std::size_t i = 0; i < columns.sizes.size(); ++i) {
-    most += seen.insert(columns.keys[i]).second ? columns.sizes[i] : 0;
-  }
+std::vector<std::int64_t> spread_capacities(std::int64_t points, std::int64_t endless) {
+  auto most = static_cast<double>(endless);
   std::vector<std::int64_t> all;
   for (std::int64_t i = 0; i < points; ++i) {
     double share = points == 1 ? 1 : static_cast<double>(i) / static_cast<double>(points - 1);
@@ -247,15 +258,15 @@ void replay_command(const std::vector<std::string>& words) {
     columns.recompute = parse_recompute(given.one("recompute"));
   }
 
-  std::uint64_t unique = unique_keys(columns);
+  std::int64_t endless = endless_capacity(columns);
   std::vector<std::int64_t> capacities;
   for (const std::string& list : asked_capacities) {
     for (const std::string& text : split(list, ',')) {
-      capacities.push_back(parse_capacity(text, unique));
+      capacities.push_back(parse_capacity(text, endless));
     }
   }
   if (capacities.empty()) {
-    capacities = spread_capacities(columns, points, unique);
+    capacities = spread_capacities(points, endless);
   }
   replayer work{columns, rule, curve};
   for (const asked_policy& policy : policies) {
@@ -271,7 +282,7 @@ void replay_command(const std::vector<std::string>& words) {
     }
   }
   if (!given.has("json")) {
-    print_trace(columns, rule);
+    print_trace(columns, rule, endless);
     curve ? print_curve(work.all(), capacities.size()) : print_table(work.all(), capacities.size());
     return;
   }

@@ -86,13 +86,23 @@ std::shared_ptr<token_book> load_words(const scenario_settings& settings) {
   if (!settings.has("workload.tokenizer")) {
     return nullptr;
   }
-  auto words =
-      std::make_shared<const tokenizer>(load_tokenizer(settings.at("workload.tokenizer").path));
+  const std::string& path = settings.at("workload.tokenizer").path;
+  std::shared_ptr<const tokenizer> words;
+  try {
+    words = std::make_shared<const tokenizer>(load_tokenizer(path));
+  } catch (const input_error& error) {
+    throw input_error{settings.where("workload.tokenizer"), error.what()};
+  }
   auto encode = [words](std::string_view text) { return words->encode(text, {.ends = false}); };
   return std::make_shared<token_book>(encode, static_cast<std::int64_t>(words->words().size()));
 }
 
 corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file) {
+  check_corpus_format(settings);
+  return read_corpus(settings.text("corpus.format"), settings.required("corpus.path", file).path);
+}
+
+void check_corpus_format(const scenario_settings& settings) {
   const std::string& format = settings.text("corpus.format");
   std::vector<std::string_view> names;
   for (const auto& [name, _] : corpus_formats()) {
@@ -102,7 +112,6 @@ corpus read_scenario_corpus(const scenario_settings& settings, const std::string
     throw input_error{settings.where("corpus.format"),
                       unknown_name("corpus format", format, names)};
   }
-  return read_corpus(format, settings.required("corpus.path", file).path);
 }
 
 std::shared_ptr<const corpus> load_corpus(const scenario_settings& settings,

@@ -18,6 +18,8 @@ inline constexpr std::string_view questions_format = "questions";
 /// The tokens of texts by workload.tokenizer; null where there is none.
 std::shared_ptr<token_book> load_words(const scenario_settings& settings);
 
+/// Throws input_error where corpus.format is no name of one.
+void check_corpus_format(const scenario_settings& settings);
 /// The corpus that corpus.path and corpus.format name. Throws input_error where it is bad.
 corpus read_scenario_corpus(const scenario_settings& settings, const std::string& file);
 

@@ -212,7 +212,7 @@ std::vector<setting_rule> make_rules() {
        0,
        {"auto", "on", "off"}},
       {"results.sample_every", duration, "10s", "between two rows of an executor's time series",
-       false, 1e-6, 1e9}};
+       false, 1e-6, 1e8}};
   all.insert(all.end(), rest.begin(), rest.end());
   for (std::string_view tier : {"host", "nvme", "remote"}) {
     add_tier_rules(all, tier);

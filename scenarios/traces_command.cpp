@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "scenarios/arguments.hpp"
@@ -11,6 +10,7 @@
 #include "scenarios/fitted_scenario.hpp"
 #include "scenarios/json.hpp"
 #include "traces/describe.hpp"
+#include "traces/new_file.hpp"
 #include "traces/quantity.hpp"
 #include "traces/scan.hpp"
 #include "traces/write_trace.hpp"
@@ -377,21 +377,16 @@ void refuse_bad(const examined_trace& trace) {
 }
 
 void write_fit(const examined_trace& trace, const std::string& path) {
-  if (std::filesystem::exists(path)) {
-    throw input_error{path, "exists; name a new file"};
-  }
+  new_file file{path};
   fitted_workload fitted =
       fit_trace([&] { return open_trace(trace.format, {.path = trace.path}); });
-  std::ofstream file{path, std::ios::binary};
-  file << fitted_scenario(
+  std::string text = fitted_scenario(
       fitted, trace.format + ":" + std::filesystem::path{trace.path}.filename().string());
-  file.close();
-  if (!file) {
-    throw input_error{path, "cannot be written"};
-  }
+  file.write(text);
+  file.keep();
   std::cerr << fmt::format(
-      "wrote a generator's settings to {}: {:.1f}% of its tokens hit an endless "
-      "cache, {:.1f}% of the trace's\n",
+      "wrote a generator's settings to {}: {:.1f}% of its tokens hit an endless cache, {:.1f}% of "
+      "the trace's; to run it, add [model], [hardware] and [policies]\n",
       path, 100 * fitted.generated_hit_rate, 100 * fitted.hit_rate);
 }
 
@@ -409,7 +404,8 @@ void traces_command(const std::vector<std::string>& words) {
   arguments given{"traces", "traces FORMAT:PATH [--fit FILE] [--write FILE] [--json]",
                   "Describes a trace and checks every row; exit status 2 where one is bad."};
   given.word("FORMAT:PATH", "the trace, plain or packed (gz, xz, zst)");
-  given.option("fit", "FILE", "write a scenario of the generator that resembles it to a new file");
+  given.option("fit", "FILE",
+               "write the [workload] of a generator that resembles it to a new file");
   given.option("write", "FILE", "write the trace in the format \"refrain\" to a new file");
   given.option("block-tokens", "N", "tokens of a block where prompts are given by content (16)");
   given.flag("json", "print one JSON document");

@@ -28,7 +28,7 @@ std::vector<setting_rule> workload_rules() {
        false, 0, tokens_max},
 
       {"workload.generator.sessions_per_second", real, "1", "rate of session starts (Poisson)",
-       false, 1e-9, 1e9},
+       false, 1e-6, 1e9},
       {"workload.generator.arrivals",
        choice,
        "poisson",
@@ -93,7 +93,7 @@ std::vector<setting_rule> workload_rules() {
        0, 1},
       {"workload.generator.rag_share", real, "0.5", "share of sessions that retrieve documents",
        false, 0, 1},
-      {"workload.generator.documents", integer, "10000", "documents there are", false, 0, 1e8},
+      {"workload.generator.documents", integer, "10000", "documents there are", false, 0, 1e7},
       {"workload.generator.document_tokens", integer, "384", "median tokens of a document", false,
        1, tokens_max},
       {"workload.generator.document_tokens_sigma", real, "0.4", "of its natural logarithm", false,

@@ -22,7 +22,7 @@ class w_tinylfu final : public eviction {
       : window_share_{std::max<std::int64_t>(
             1, static_cast<std::int64_t>(static_cast<double>(setup.capacity) *
                                          values.real("window")))},
-        main_share_{setup.capacity - window_share_},
+        main_share_{std::max<std::int64_t>(0, setup.capacity - window_share_)},
         shares_{window_share_, main_share_ / 5,
                 static_cast<std::int64_t>(0.8 * static_cast<double>(main_share_))},
         order_{setup.slots, 3},

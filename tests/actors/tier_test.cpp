@@ -73,6 +73,12 @@ TEST(a_transfer_link, pays_for_each_piece) {
   EXPECT_EQ(l.estimate(sim_time{0}, byte_count{50}).end, from_seconds(0.55));
 }
 
+TEST(a_transfer_link, refuses_what_would_take_longer_than_time_can_say) {
+  transfer_link l{
+      {.bytes_per_s = 1e9, .piece_overhead = from_seconds(3600), .piece = byte_count{1}}};
+  EXPECT_THROW(l.estimate(sim_time{0}, byte_count{1'000'000'000'000}), run_error);
+}
+
 TEST_F(with_tiers, a_host_tier_lowers_recomputed_tokens_and_time_to_first_token) {
   small_workload w = returning_prompts(6, 5, 100);
   contender_plan p = small_plan(220, 16, "prefix", "lru");

@@ -51,6 +51,17 @@ TEST_P(conformance, holds) {
   EXPECT_EQ(report.outcome, check_outcome::passed) << report.reason << "; seed " << subject.seed;
 }
 
+TEST(every_eviction_policy, can_be_made_for_no_room_at_all) {
+  for (const std::string& name : eviction_names()) {
+    SCOPED_TRACE(name);
+    const auto& entry = registry<eviction_entry>::find(name, "test");
+    future none;
+    EXPECT_NE(entry.make({entry.info.parameters, {}, "test"},
+                         {.slots = 0, .capacity = 0, .ahead = &none}),
+              nullptr);
+  }
+}
+
 std::string own_name(const ::testing::TestParamInfo<named_check>& test) {
   return test.param.policy + "_" + std::string{test.param.check->name};
 }

@@ -212,6 +212,12 @@ TEST_F(bad_input, tensor_parallelism_that_the_profile_does_not_know) {
                  "--set hardware.tensor_parallel: rtx-4090 has no all-reduce times for 2 GPUs");
 }
 
+TEST_F(bad_input, a_block_that_no_gpu_holds) {
+  expect_refused(run({"run", source("scenarios/quickstart.toml"), "--set",
+                      "kv.block_tokens=1000000", "--set", "tiers.gpu.blocks=1"}),
+                 "--set kv.block_tokens: rtx-4090 does not hold one block of 1,000,000 tokens");
+}
+
 TEST_F(bad_input, object_traces_cannot_be_run) {
   std::string record(24, '\0');
   record[4] = 7;
@@ -268,7 +274,7 @@ TEST_F(bad_input, replay_refuses_what_it_cannot_replay) {
   expect_refused(replay("mooncake:trace.jsonl", "lru:order", "1"), "expected NAME:PARAMETER=VALUE");
   expect_refused(replay("mooncake:trace.jsonl", "lru", "0"), "--capacity 0: expected");
   expect_refused(replay("mooncake:trace.jsonl", "lru", "1,"), "--capacity : expected");
-  expect_refused(replay("mooncake:trace.jsonl", "lru", "1%"), "is no block of the 2 unique ones");
+  expect_refused(replay("mooncake:trace.jsonl", "lru", "1%"), "is none of the 2 that there are");
   expect_refused(replay("mooncake:trace.jsonl", "t_lru", "1"), "sessions");
   expect_refused(run({"replay", "--trace", "mooncake:trace.jsonl", "--policy", "lru", "--capacity",
                       "1", "--rule", "prefx"}),

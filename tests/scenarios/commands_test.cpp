@@ -90,6 +90,25 @@ TEST_F(commands, replay_shows_the_bound_and_what_each_policy_has_of_the_headroom
   EXPECT_EQ(all.at(2).at("headroom_captured"), 1.0);
 }
 
+TEST_F(commands, replay_takes_shares_of_sizes_where_objects_have_sizes) {
+  std::string bytes;
+  for (char id : {'\1', '\2', '\3', '\1', '\2', '\3'}) {
+    std::string record(24, '\0');
+    record[4] = id;
+    record[12] = '\12';
+    bytes += record;
+  }
+  write("objects.bin", bytes);
+  std::vector<std::string> words = {
+      "replay", "--trace", "oracle_general:objects.bin", "--policy", "lru", "--capacity", "100%"};
+  EXPECT_NE(run(words).out.find("6 accesses to 3 objects of 30 units of size in all"),
+            std::string::npos);
+  words.emplace_back("--json");
+  nlohmann::json all = run(words).json();
+  EXPECT_EQ(all.at(0).at("capacity"), 30);
+  EXPECT_EQ(all.at(0).at("hits"), 3);
+}
+
 TEST_F(commands, replay_of_objects_of_one_size_has_the_exact_bound) {
   for (char second_size : {'\1', '\2'}) {
     std::string bytes;

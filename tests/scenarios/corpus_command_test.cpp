@@ -118,6 +118,11 @@ TEST_F(corpus_commands, what_is_wrong_is_named_with_the_nearest_right_word) {
   EXPECT_THAT(refusal({"build", "corpus:c.jsonl"}), HasSubstr("--output is missing"));
   EXPECT_THAT(refusal({"search", "corpus:c.jsonl"}), HasSubstr("QUESTION is missing"));
   EXPECT_THAT(refusal({"search", "corpus:c.jsonl", "\xFF"}), HasSubstr("is no UTF-8"));
+  EXPECT_THAT(refusal({"search", "corpus:c.jsonl", "why", "--top", "3,4"}),
+              HasSubstr("one value each"));
+  EXPECT_THAT(refusal({"chunks", "corpus:c.jsonl", "more"}), HasSubstr("one word too many: more"));
+  std::filesystem::create_directory(folder_ / "empty");
+  EXPECT_THAT(refusal({"check", "folder:empty"}), HasSubstr("empty: holds no .md or .txt file"));
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ TEST_F(policy_authors, are_told_which_file_is_no_plugin) {
     missing.insert(missing.end(), {"--plugin", "absent.so"});
     expect_refused(missing, "--plugin: absent.so: cannot be read; expected a plug-in");
   }
+  expect_refused({"policies", "--plugin", "."}, "--plugin: .: cannot be read");
   expect_refused({"policies", "--plugin", "text.so"}, "text.so: is no plug-in but some other file");
   expect_refused({"run", "scenario.toml"}, "scenario.toml:2: plugins: text.so: is no plug-in");
   write("folder_scenario.toml", "plugins = \"../x.so\"\n");

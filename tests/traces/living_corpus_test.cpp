@@ -56,6 +56,14 @@ update_stream stream_of(const std::vector<std::string>& texts) {
   return {history, 1, texts.size(), 1};
 }
 
+TEST(an_update_stream, leaves_for_never_what_would_come_beyond_all_time) {
+  update_stream updates = stream_of({"one", "two", "three"});
+  updates.speed = 0.5;
+  EXPECT_EQ(updates.when(2), std::chrono::seconds{4});
+  updates.speed = 1e-15;
+  EXPECT_EQ(updates.when(1), sim_time::max());
+}
+
 living_corpus corpus_of(const update_stream& updates, survival rule,
                         const chunk_settings& cut = by_heading) {
   return {updates, std::make_shared<corpus>(), everything(cut), rule};

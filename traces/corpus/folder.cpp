@@ -28,6 +28,9 @@ std::vector<fs::path> texts_below(const std::string& path) {
   if (error) {
     throw input_error{path, "cannot be read: " + error.message()};
   }
+  if (found.empty()) {
+    throw input_error{path, "holds no .md or .txt file"};
+  }
   std::ranges::sort(found);
   return found;
 }

@@ -54,7 +54,8 @@ class living_source final : public source {
 sim_time update_stream::when(std::size_t event) const {
   std::int64_t begin = history->events[first == 0 ? 0 : first - 1].seconds;
   double seconds = static_cast<double>(history->events[event].seconds - begin) / speed;
-  return sim_time{std::llround(seconds * 1e9)};
+  // What would come beyond what can be said never comes.
+  return seconds < 9e9 ? sim_time{std::llround(seconds * 1e9)} : sim_time::max();
 }
 
 living_corpus::living_corpus(update_stream updates, std::shared_ptr<const corpus> questions,
