@@ -109,7 +109,8 @@ class slot_queues {
     nodes_[at.next].prev = at.prev;
   }
 
-  // Where nothing was ever pinned, as in a flat replay, none of what follows is called.
+  // Where nothing was ever pinned, as in a flat replay, what follows is called for empty queues
+  // only.
   [[gnu::noinline]] slot_id oldest_beside_pinned(std::uint32_t queue) {
     slot_id top = counts_[queue] > 0 ? slot_id{cell(queue, 0)} : no_slot;
     while (!listed_none(queue)) {
